@@ -63,6 +63,13 @@ def test_a_release_is_about_the_rows_of_its_period(tmp_path):
     assert abs(counted - PATIENTS) > 30
 
 
+def test_a_table_with_tighter_limits_is_published_and_verified(tmp_path):
+    wider = ('column = "patient"\n', 'column = "patient"\nmax_groups = 2\nmax_rows_per_group = 2\n')
+    plan = world(tmp_path, wider, ("relative_error = 0.02\n", "max_groups = 1\nmax_rows_per_group = 1\n"))
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    assert verify_bundle(bundle, ledger=plan.policy.ledger).ok
+
+
 def test_publishing_again_changes_nothing_and_costs_nothing(released, monkeypatch):
     plan, bundle, _ = released
     before, spent = files_of(bundle.parent), look_spent(plan)

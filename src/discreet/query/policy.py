@@ -15,6 +15,7 @@ __all__ = [
     "PublicTable",
     "Resources",
     "Unit",
+    "UnitLimits",
     "public",
 ]
 
@@ -60,6 +61,30 @@ class Unit:
     @property
     def is_row(self) -> bool:
         return self.column == "row"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitLimits:
+    """Contribution limits of one question, at most those of the unit; None where the unit's own hold."""
+
+    max_groups: int | None = None
+    max_rows_per_group: int | None = None
+
+    def check(self, unit: Unit) -> None:
+        """Refuse limits that are no positive whole numbers, are wider than the unit's, or are said of rows."""
+        for name in ("max_groups", "max_rows_per_group"):
+            said = getattr(self, name)
+            if said is None:
+                continue
+            if unit.is_row:
+                raise InvalidParameter(f"{name} is for a unit column: a row is in one group, once; leave it out")
+            most = getattr(unit, name)
+            if positive_integer(said, name=name) > most:
+                raise InvalidParameter(
+                    f"{name} may only be tightened: the unit allows at most {most}. Declare a larger {name} with the "
+                    "unit, and smaller ones where fewer are enough"
+                )
 
 
 @final

@@ -14,6 +14,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.formatting import enumerated
+from discreet.query.policy import UnitLimits
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.plan import Level, Period, ReleasePlan, Schedule, TablePlan, Wish
 from discreet.schema.columns import Declared, Kind
@@ -187,6 +188,7 @@ class GroupingFamily:
     axes: GroupingColumns
     wish: Wish
     expected: Mapping[str, Fraction]
+    limits: UnitLimits
 
     def tables(self) -> tuple[TablePlan, ...]:
         """Return one table for each grouping."""
@@ -222,6 +224,7 @@ class GroupingFamily:
             family=self.name,
             by=by,
             measures=dict(self.measures),
+            limits=self.limits,
         )
 
     def _sql(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...]) -> str:

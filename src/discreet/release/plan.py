@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
-from discreet.query.policy import PublicTable, public
+from discreet.query.policy import PublicTable, UnitLimits, public
 from discreet.query.session.catalogue_builder import build_catalogue
 from discreet.query.session.policy_file import Policy
 from discreet.schema.columns import Kind, between
@@ -356,6 +356,7 @@ class TablePlan:
     family: str | None = None  # tables of one family count the same rows and add up; None for a table by itself
     by: tuple[str, ...] = ()  # the columns and levels it is grouped by, for a member of a family
     measures: Mapping[str, str] = field(default_factory=dict)  # column to aggregate, for a member of a family
+    limits: UnitLimits = field(default_factory=UnitLimits)  # tighter than the unit's, where fewer rows are enough
 
 
 @final

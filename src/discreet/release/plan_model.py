@@ -151,6 +151,10 @@ class PublishModel(WishModel):
     """For groups that nobody listed: the chance that somebody is named who is alone in a group."""
     keys: dict[str, list[KeyValue]] = Field(default_factory=dict)
     """Public values of keys, by column, that are not declared with the table."""
+    max_groups: Count | None = None
+    """In how many groups of this table a unit is counted at most, where fewer than the unit allows are enough."""
+    max_rows_per_group: Count | None = None
+    """With how many rows in each at most, where fewer than the unit allows are enough."""
 
 
 class InvariantModel(Strict):

@@ -13,6 +13,7 @@ from discreet.exact import Number, exact, exact_or_none
 from discreet.formatting import significant_up
 from discreet.query import Policy
 from discreet.query.plan.draft import MOST_EPSILON, MOST_RHO
+from discreet.query.policy import UnitLimits
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.policy_file import policy_of
 from discreet.release.levels_and_families import GroupingColumns, GroupingFamily, check_piece
@@ -322,7 +323,12 @@ def table_of(said: PublishModel) -> TablePlan:
         expected=_expected(said),
         delta=exact_or_none(said.delta, name="delta"),
         keys={name: tuple(values) for name, values in said.keys.items()},
+        limits=_limits(said),
     )
+
+
+def _limits(said: PublishModel) -> UnitLimits:
+    return UnitLimits(max_groups=said.max_groups, max_rows_per_group=said.max_rows_per_group)
 
 
 def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], schedule: Schedule) -> GroupingFamily:
@@ -352,6 +358,7 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
         ),
         wish=wish_of(said),
         expected=_expected(said),
+        limits=_limits(said),
     )
 
 

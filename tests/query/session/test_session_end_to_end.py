@@ -250,6 +250,32 @@ def test_the_library_cannot_speak_for_people_with_many_rows(tmp_path):
         assert charges(session) == 1
 
 
+def test_limits_of_one_question_are_those_of_the_clause_and_only_tighten(tmp_path):
+    asked = "SELECT {} city, COUNT(*) AS n FROM orders GROUP BY city"
+    clause = asked.format("WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed = 1, max_rows_contributed = 1)")
+    with opened(tmp_path) as session:
+        plain, wide = asked.format(""), session.unit
+        assert (wide.max_groups, wide.max_rows_per_group) != (1, 1)
+        tight = session.sql(plain, epsilon=1, max_groups=1, max_rows_per_group=1)
+        built = session.table("orders").group_by("city").agg(n=dp.query.count())
+        assert tight.deviations["n"] == session.sql(clause, epsilon=1).deviations["n"]
+        assert tight.deviations["n"] == built.plan(epsilon=1, max_groups=1, max_rows_per_group=1).deviations["n"]
+        assert tight.deviations["n"] < session.sql(plain, epsilon=1).deviations["n"]
+        # Where the clause and the call disagree, the smaller limit holds.
+        assert session.sql(clause, epsilon=1, max_groups=wide.max_groups).deviations == tight.deviations
+        for wrong in ({"max_groups": wide.max_groups + 1}, {"max_rows_per_group": 99}):
+            with pytest.raises(dp.InvalidParameter, match="may only be tightened: the unit allows at most"):
+                session.sql(plain, epsilon=1, **wrong)
+        for wrong in (0, -1, 1.5, "2"):
+            with pytest.raises(dp.InvalidParameter, match="max_groups"):
+                session.sql(plain, epsilon=1, max_groups=wrong)
+
+
+def test_limits_of_a_question_about_rows_are_refused(tmp_path):
+    with opened(tmp_path, unit="row") as session, pytest.raises(dp.InvalidParameter, match="is for a unit column"):
+        session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1, max_groups=1)
+
+
 def test_the_clause_of_bigquery_is_understood_and_only_tightens(tmp_path):
     clause = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({}) city, COUNT(*) AS n FROM orders GROUP BY city"
     with opened(tmp_path) as session:

@@ -53,6 +53,23 @@ def test_hidden_groups_take_their_delta_from_the_allowance(tmp_path):
         price(plan_in(tmp_path, ("delta = 1e-8\n", "delta = 1e-7\n")))
 
 
+def test_a_table_may_have_tighter_limits_than_the_unit(tmp_path):
+    wider = ('column = "patient"\n', 'column = "patient"\nmax_groups = 3\nmax_rows_per_group = 2\n')
+    own = ("relative_error = 0.02\n", "rho = 0.001\nmax_groups = 1\n")
+    family = ('where = "cost > 0"\n', 'where = "cost > 0"\nmax_rows_per_group = 1\n')
+    plain = price(plan_in(tmp_path, wider, ("relative_error = 0.02\n", "rho = 0.001\n")))
+    tight = price(plan_in(tmp_path, wider, own, family))
+    errors = [priced.table("by_sex").errors["stays"] for priced in (plain, tight)]
+    assert 1.3 < errors[0] / errors[1] < 1.5  # √2: a patient is in one of two groups instead of both.
+    assert tight.table("by_sex").offer["max_groups"] == 1
+    assert tight.table("stays_by_district").offer["max_rows_per_group"] == 1
+    assert "max_groups" not in plain.table("by_sex").offer
+    with pytest.raises(
+        InvalidParameter, match=r"line \d+, publish.0.*may only be tightened: the unit allows at most 1"
+    ):
+        price(plan_in(tmp_path, ("relative_error = 0.02\n", "max_groups = 2\n")))
+
+
 def test_an_error_that_is_wanted_is_reached_by_little_more_than_it_takes(tmp_path):
     table = price(plan_in(tmp_path)).table("by_sex")
     assert Fraction(18, 1000) < table.relative_errors["stays"] <= Fraction(2, 100)

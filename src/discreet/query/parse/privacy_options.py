@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.query.parse.refusals import Script
-from discreet.query.policy import Unit
+from discreet.query.policy import Unit, UnitLimits
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
@@ -33,6 +33,18 @@ class PrivacyOptions:
     max_groups: int | None = None
     max_rows_per_group: int | None = None
     public_groups: bool = False  # every key must have a public domain
+
+    def tightened(self, limits: UnitLimits) -> PrivacyOptions:
+        """Take limits that were said beside the query, too: where both are said, the smaller."""
+        return replace(
+            self,
+            max_groups=_smaller(self.max_groups, limits.max_groups),
+            max_rows_per_group=_smaller(self.max_rows_per_group, limits.max_rows_per_group),
+        )
+
+
+def _smaller(said: int | None, also: int | None) -> int | None:
+    return min((limit for limit in (said, also) if limit is not None), default=None)
 
 
 def read_options(script: Script, tokens: Sequence[Token], unit: Unit) -> PrivacyOptions:

@@ -320,6 +320,8 @@ class QueryBuilder:
         expected: Expectation | None = None,
         delta: Number | None = None,
         keys: Keys | None = None,
+        max_groups: int | None = None,
+        max_rows_per_group: int | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Make the plan, as `Session.sql` would: say what to spend in the same words."""
@@ -333,6 +335,8 @@ class QueryBuilder:
             expected=expected,
             delta=delta,
             keys=keys,
+            max_groups=max_groups,
+            max_rows_per_group=max_rows_per_group,
             idempotency_key=idempotency_key,
         )
 

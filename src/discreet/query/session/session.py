@@ -20,7 +20,7 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
 from discreet.query.parse.select import Reading, read
 from discreet.query.plan.planner import plan as plan_question
-from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit
+from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit, UnitLimits
 from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_builder import (
     Columns,
@@ -189,13 +189,17 @@ class Session:
         expected: Expectation | None = None,
         delta: Number | None = None,
         keys: Keys | None = None,
+        max_groups: int | None = None,
+        max_rows_per_group: int | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Read a question and price it; nothing is spent and nothing is read before the plan is released.
 
         Say what to spend: `epsilon`, `rho`, a `share` of the lifetime budget, or the largest ± that is wanted, as
         `error` or as `relative_error` of what is `expected`. `delta` is for groups whose keys are not public; `keys`
-        lists public ones. With `idempotency_key` asking again returns what was answered.
+        lists public ones. `max_groups` and `max_rows_per_group` are contribution limits of this question, at most
+        those of the unit: where a person is surely in one group, one costs less noise. With `idempotency_key` asking
+        again returns what was answered.
 
         Args:
             query: The question, as SQL.
@@ -207,6 +211,8 @@ class Session:
             expected: What somebody believes the answer to be; never read from the data.
             delta: The delta for groups whose keys are not public.
             keys: The public keys of groups, by column.
+            max_groups: In how many groups of this answer a unit is counted at most.
+            max_rows_per_group: With how many of its rows in each at most.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
         Returns:
@@ -214,7 +220,7 @@ class Session:
 
         Raises:
             Refused: If the question cannot be answered privately; the message says where, why and what to do instead.
-            InvalidParameter: If what to spend is not said in exactly one way.
+            InvalidParameter: If what to spend is not said in exactly one way, or a limit is wider than the unit's.
         """
         offer = Offer(
             epsilon=epsilon,
@@ -225,7 +231,8 @@ class Session:
             expected=expected,
             delta=delta,
         )
-        return self._ask(query, offer, keys=keys, idempotency_key=idempotency_key)
+        limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
+        return self._ask(query, offer, keys=keys, limits=limits, idempotency_key=idempotency_key)
 
     def batch(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.
@@ -357,6 +364,7 @@ class Session:
         offer: Offer,
         *,
         keys: Keys | None = None,
+        limits: UnitLimits | None = None,
         idempotency_key: str | None = None,
         catalogue: Catalogue | None = None,
     ) -> Plan:
@@ -367,8 +375,12 @@ class Session:
         budget = self._desk.ledger.account.budget
         reading = read(query, known, keys=listed_keys(keys))
         _check_public_groups(reading)
-        spend = offer.with_clause(reading.options).spend(budget)
-        priced = plan_question(reading.question, known, spend, limits=reading.options, pure=budget.kind == "pure")
+        options = reading.options
+        if limits is not None:
+            limits.check(self._unit)
+            options = options.tightened(limits)
+        spend = offer.with_clause(options).spend(budget)
+        priced = plan_question(reading.question, known, spend, limits=options, pure=budget.kind == "pure")
         self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
         self._remember(priced.event)
         return Plan(self._desk, Request(text=query, priced=priced, idempotency_key=idempotency_key), known)

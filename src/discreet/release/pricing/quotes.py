@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, final
 
@@ -49,11 +49,13 @@ def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period
         sql = sql_in(plan, table, period)
         keys = _listed(plan, table, period, _read(sql, catalogue, table.keys).question)
         reading = _read(sql, catalogue, keys)
+        table.limits.check(catalogue.unit)
     except InvalidParameter as error:
         raise located(plan, place_of(plan, table.name, "sql", "keys", "measures"), error) from None
     except Refused as refused:
         raise located(plan, place_of(plan, table.name, "sql", _word(table, refused)), _helpful(refused)) from None
-    return TableReading(sql=sql, question=reading.question, options=reading.options, keys=keys)
+    options = reading.options.tightened(table.limits)
+    return TableReading(sql=sql, question=reading.question, options=options, keys=keys)
 
 
 def _read(sql: str, catalogue: Catalogue, keys: Mapping[str, tuple[Hashable, ...]]) -> Reading:
@@ -154,7 +156,7 @@ class Quote:
         spend = priced.spend
         said = {"rho": spend.rho, "epsilon": spend.epsilon, "delta": self.delta}
         keys = {name: list(values) for name, values in self.reading.keys.items()}
-        listed = {"expected": dict(self.table.expected), "keys": keys}
+        listed = {"expected": dict(self.table.expected), "keys": keys} | asdict(self.table.limits)
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:
