@@ -12,8 +12,8 @@ from typing import Any
 
 __all__ = ["linked", "on_config", "version"]
 
-LISTS = ("mechanisms/index.md",)
-_ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) \|", re.MULTILINE)
+LISTS = ("mechanisms/index.md", "benchmarks/index.md")
+_ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) +\|", re.MULTILINE)
 
 
 def linked(docs: Path, listing: str) -> list[dict[str, str]]:
@@ -31,7 +31,9 @@ def on_config(config: Any) -> Any:
     """Do so when the site generator has read its settings."""
     config["site_name"] += f" {version(Path(config['docs_dir']))}"
     for part in _lists(config["nav"]):
-        part += [entry for listing in part if listing in LISTS for entry in linked(Path(config["docs_dir"]), listing)]
+        for listing in (entry for entry in part[:] if entry in LISTS):
+            place = part.index(listing) + 1
+            part[place:place] = linked(Path(config["docs_dir"]), listing)
     return config
 
 

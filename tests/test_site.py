@@ -159,6 +159,19 @@ def test_nothing_is_cut_or_wider_than_the_screen_on_any_page(site, browser):
     assert faults == []
 
 
+@pytest.mark.slow
+@needs_chromium
+def test_no_page_of_benchmarks_is_longer_than_fifteen_screens(site, browser):
+    view = browser.new_page(viewport={"width": 1280, "height": 900})
+    heights = {}
+    for page in sorted((site / "benchmarks").glob("*.html")):
+        view.goto(page.as_uri())
+        heights[page.stem] = view.evaluate("document.documentElement.scrollHeight") / 900
+    view.close()
+    assert len(heights) > 20
+    assert {name: screens for name, screens in heights.items() if screens > 15} == {}
+
+
 @pytest.mark.long
 @needs_chromium
 def test_code_that_is_not_wrapped_is_noticed(site, browser):
