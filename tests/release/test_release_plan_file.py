@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import tomllib
 from datetime import date
@@ -11,6 +12,7 @@ from pathlib import Path
 import jsonschema
 from plan_texts import GOOD, plan_in, written
 
+import discreet as dp
 from discreet.release import read_release_plan, release_plan_schema
 from discreet.release.levels_and_families import sql_in
 from discreet.release.plan import Allowance, Every, Invariant, Level, Output, Schedule, Wish
@@ -143,3 +145,44 @@ def test_a_total_so_far_is_read(tmp_path):
     (running,) = read_release_plan(written(tmp_path, GOOD + series)).running
     assert (running.source, running.first, running.days, running.max_days) == ("stays", "2026-01-01", 365, 1)
     assert running.wish == Wish(rho=Fraction(1, 10))
+
+
+WRITTEN = """
+name = "pay"
+dataset = "pay"
+ledger = "pay.ledger"
+[unit]
+column = "id"
+[budget]
+epsilon = 200
+[tables.pay]
+source = "pay.csv"
+[tables.pay.csv]
+delimiter = ";"
+decimal = ","
+encoding = "cp1252"
+dates = "%d.%m.%Y"
+[tables.pay.columns]
+Datum = { low = 2026-01-01, high = 2026-12-31 }
+Lohn = { low = 0.0, high = 10.0 }
+"Stra\u00dfe" = { categories = ["K\u00f6ln"] }
+[release]
+epsilon = 100
+[[publish]]
+name = "all"
+sql = "SELECT COUNT(*) AS n, AVG(Lohn) AS lohn FROM pay WHERE MONTH(Datum) = 2 AND Stra\u00dfe = 'K\u00f6ln'"
+expected = { "*" = 100 }
+"""
+
+
+def test_a_plan_says_how_its_file_is_written(tmp_path: Path) -> None:
+    rows = "".join(f"{place};0{place % 9 + 1}.02.2026;{place % 5},5;K\u00f6ln\n" for place in range(1000))
+    (tmp_path / "pay.csv").write_text(f"id;Datum;Lohn;Stra\u00dfe\n{rows}", encoding="cp1252")
+    (tmp_path / "plan.toml").write_text(WRITTEN, encoding="utf-8")
+    plan = dp.release.read_release_plan(tmp_path / "plan.toml")
+    assert dp.release.check(plan).priced.epsilon == 100
+    bundle = dp.release.publish(plan, principal="ana")
+    table = bundle / "tables" / "all.csv"
+    (told,) = csv.DictReader(table.read_text(encoding="utf-8").splitlines())
+    assert abs(float(told["n"]) - 1000) < 1
+    assert abs(float(told["lohn"]) - 2.5) < 0.1

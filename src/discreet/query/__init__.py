@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.query.session.private_bounds_and_keys import private_bounds, private_keys, private_limit
     from discreet.query.session.session import Session
     from discreet.schema.columns import between, boolean, categories, text
+    from discreet.schema.csv_file import csv
 
 _HOMES = {
     "policy": ("Resources", "Unit", "public"),
@@ -59,6 +60,7 @@ _HOMES = {
 }
 _HOME_OF = {name: f"discreet.query.{home}" for home, names in _HOMES.items() for name in names}
 _HOME_OF |= dict.fromkeys(("between", "boolean", "categories", "text"), "discreet.schema.columns")
+_HOME_OF["csv"] = "discreet.schema.csv_file"
 
 __all__ = [
     "Plan",
@@ -73,6 +75,7 @@ __all__ = [
     "col",
     "count",
     "count_distinct",
+    "csv",
     "deviation",
     "maximum",
     "mean",

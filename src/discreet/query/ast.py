@@ -220,7 +220,7 @@ class TableColumn:
     column: str  # its name in the data
     field: Field
     missing: Fraction | None = None  # declared: what takes the place of NULL, NaN and what does not parse
-    format: str | None = None  # declared: how texts write a date or timestamp; None for ISO 8601
+    format: str | None = None  # declared: how texts write it; None for ISO 8601, and for numbers as in SQL
 
 
 @final

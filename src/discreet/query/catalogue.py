@@ -9,6 +9,7 @@ from typing import final
 
 from discreet.query.policy import Unit
 from discreet.schema.columns import ExpressionFacts, Kind
+from discreet.schema.csv_file import CsvFile
 
 __all__ = ["Catalogue", "CatalogueColumn", "CatalogueTable"]
 
@@ -21,7 +22,7 @@ class CatalogueColumn:
     name: str  # as in the data
     facts: ExpressionFacts
     missing: Fraction | None = None
-    format: str | None = None  # of dates and timestamps in texts
+    format: str | None = None  # of dates, timestamps and numbers in texts
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
 
@@ -36,6 +37,7 @@ class CatalogueTable:
     unit: str | None = None  # the column that identifies the unit; None if public, or if rows are units
     unique: frozenset[frozenset[str]] = frozenset()  # of a public table: sets of columns that have no duplicates
     rows: int = 1  # of a public table: how many it has
+    csv: CsvFile | None = None  # how its file is written, where that is declared
 
 
 @final

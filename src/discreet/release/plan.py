@@ -207,7 +207,7 @@ def _source(policy: Policy, name: str, given: Mapping[str, Any]) -> Any:
     """Return a public table; of a private one nothing is needed but that it is one."""
     if not policy.tables[name].public:
         return None
-    source = given.get(name, policy.tables[name].source)
+    source = policy.tables[name].handed(given.get(name))
     if source is None:
         raise InvalidParameter(f"public table {name!r} has no source in the plan: name one, or hand it over in tables=")
     return public(source)
@@ -233,7 +233,8 @@ class _DeclaredSchemas:
 
     def columns(self, table: str) -> Mapping[str, Kind]:
         unit, declared = self._policy.unit, self._policy.tables[table].columns
-        kinds = {name: column.facts.kind for name, column in declared.items()}
+        # A format is for texts: a column that has one is stored so.
+        kinds = {name: column.facts.kind if column.format is None else Kind.TEXT for name, column in declared.items()}
         if not kinds and unit.is_row:
             raise InvalidParameter(
                 f"nothing is declared of table {table!r}: declare the columns that questions name, such as "

@@ -31,8 +31,11 @@ __all__ = [
     "between",
     "boolean",
     "categories",
+    "check_format",
     "declaration_of",
     "listed_values",
+    "number_format",
+    "number_marks",
     "pair_of",
     "text",
     "time_at",
@@ -118,6 +121,7 @@ Bound: TypeAlias = Number | date | datetime
 _EPOCH = datetime(1970, 1, 1)
 _DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
 _PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
+_NUMBER = re.compile("1([., '_\u00a0\u202f]?)234([.,])56")
 _MOST_MEMBERS = 1_000_000
 
 
@@ -132,7 +136,7 @@ class Declared:
         facts: What is publicly known of the column.
         missing: What takes the place of a missing value; None leaves it NULL.
         whole: Whether its numbers are whole; None leaves that to the type that it is stored in.
-        format: How dates and timestamps are written in texts, as strptime knows it.
+        format: How texts write dates and timestamps, as strptime knows it; or numbers, as 1234.56 would be.
 
     Examples:
         >>> declared = dp.between(0, 120, whole=True)
@@ -143,7 +147,7 @@ class Declared:
     facts: ExpressionFacts
     missing: Fraction | None = None
     whole: bool | None = None
-    format: str | None = None  # of the texts that a date or timestamp is stored in; None for ISO 8601
+    format: str | None = None  # of texts: of dates None is ISO 8601, of numbers None is 1234.56
 
     @property
     def step(self) -> Fraction | None:
@@ -176,7 +180,8 @@ def between(
     `whole=True`, which rounds what is not; else they are real, and compared as they are. Real numbers are rounded to
     multiples of `step` only to be added up; without one the step is finer than 2^-40 of the width.
     NULL, NaN and what does not parse stay NULL, or become `missing`. Texts are read as dates and timestamps by ISO
-    8601, or by `format` as strptime knows it, such as "%d/%m/%Y".
+    8601, or by `format` as strptime knows it, such as "%d/%m/%Y"; as numbers by a decimal point, or by `format` as
+    1234.56 would be written, such as "1.234,56". Other spellings are missing values.
 
     Args:
         low: The lower bound: a number, a date or a timestamp.
@@ -184,7 +189,7 @@ def between(
         step: The grid to which real numbers are rounded to be added up.
         missing: What takes the place of a missing value; it stays NULL if not said.
         whole: Whether numbers are whole; the type of the column decides if not said.
-        format: How dates and timestamps are written in texts, as strptime knows it.
+        format: How texts write dates and timestamps, as strptime knows it; or numbers, as 1234.56 would be.
 
     Returns:
         The declaration of the column.
@@ -197,9 +202,8 @@ def between(
         Fraction(0, 1)
     """
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
-        return replace(_between_times(low, high, (step, missing, whole)), format=_read_format(format))
-    if format is not None:
-        raise InvalidParameter("format is for dates and timestamps: say low and high as such")
+        return replace(_between_times(low, high, (step, missing, whole)), format=check_format(format))
+    written = None if format is None else number_format(format)
     first, last = exact(low, name="low"), exact(high, name="high")
     if not first < last:
         raise InvalidParameter("low must be below high")
@@ -213,11 +217,30 @@ def between(
         raise InvalidParameter("whole=True needs whole numbers as low, high, step and missing")
     likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
     kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
-    return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last, step=size), missing=default, whole=whole)
+    facts = ExpressionFacts(kind=kind, low=first, high=last, step=size)
+    return Declared(facts=facts, missing=default, whole=whole, format=written)
 
 
-def _read_format(format: str | None) -> str | None:
-    """Check a format: every part of it means the same everywhere, and it names a day."""
+def number_format(format: str) -> str | None:
+    """Check how a number is written, as 1234.56 would be: such as "1234,56" or "1.234,56"; None if as in SQL."""
+    found = _NUMBER.fullmatch(format) if isinstance(format, str) else None
+    if found is None or found[1] == found[2]:
+        raise InvalidParameter(
+            'the format of numbers must be how 1234.56 is written, such as "1234,56" or "1.234,56": with a point or a '
+            "comma, and between thousands nothing, a point, a comma, a blank, ' or _. For dates, say low and high so"
+        )
+    return None if format == "1234.56" else format
+
+
+def number_marks(format: str) -> tuple[str, str]:
+    """Return what stands between thousands, and before decimals."""
+    found = _NUMBER.fullmatch(format)
+    assert found is not None
+    return found[1], found[2]
+
+
+def check_format(format: str | None) -> str | None:
+    """Check a format of dates: every part of it means the same everywhere, and it names a day."""
     if format is None:
         return None
     parts = re.findall(r"%.?", format) if isinstance(format, str) else []

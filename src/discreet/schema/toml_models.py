@@ -70,7 +70,8 @@ class ColumnModel(Strict):
     missing: Number | None = None
     """What takes the place of NULL and of what does not parse."""
     format: str | None = None
-    """How texts write a date or timestamp, as strptime knows it, such as "%d/%m/%Y"; left out, by ISO 8601."""
+    """How texts write a date or timestamp, as strptime knows it, such as "%d/%m/%Y"; left out, by ISO 8601. Of numbers,
+    how 1234.56 is written, such as "1.234,56"."""
     categories: list[Member] | None = None
     """All values that count, publicly known."""
     kind: Literal["boolean", "text"] | None = None

@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from discreet.query.ast import TableColumn
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, binary, quote, real
-from discreet.query.functions.casts import shortened, write_cast, write_time_by_format
+from discreet.query.functions.casts import shortened, write_cast, write_number_by_format, write_time_by_format
 from discreet.query.functions.times import in_range
 from discreet.schema.columns import ExpressionFacts, Kind
 
@@ -60,13 +60,15 @@ def layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -> tup
     stored = _stored(read, sql_type, kind)
     if kind is Kind.TEXT and facts.kind is not Kind.TEXT:
         stored = shortened(stored)
+        if column.format is not None and facts.kind.is_number:
+            stored = write_number_by_format(stored, column.format, writer)
     if kind is Kind.REAL and facts.kind is Kind.INTEGER and facts.is_bounded:
         # Clamped before it is cast, a real that no whole number can hold is at its bound, too.
         bounds = ExpressionFacts(kind=Kind.REAL, low=facts.low, high=facts.high, members=facts.members)
         whole = _whole(name) if facts.members is None else f"(CASE WHEN trunc({name}) = {name} THEN {_whole(name)} END)"
         return stored, _clamped(name, bounds), _clamped(_filled(whole, facts.kind, column.missing), facts)
     read_as = write_cast(name, kind, facts.kind, writer)
-    if column.format is not None and kind is Kind.TEXT:
+    if column.format is not None and kind is Kind.TEXT and facts.kind.is_time:
         read_as = write_time_by_format(name, facts.kind, column.format, writer)
     if kind is Kind.TEXT and facts.kind is Kind.INTEGER and facts.members is not None:
         double = write_cast(name, kind, Kind.REAL, writer)

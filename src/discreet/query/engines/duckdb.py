@@ -20,6 +20,7 @@ from discreet.query.engines.sql_writer import Writer, quote
 from discreet.query.engines.stage_runner import EngineResources, run_bounded, run_rows
 from discreet.query.engines.tables import (
     NO_TABLE,
+    Csv,
     HeldTable,
     OpenedTable,
     Schemas,
@@ -29,7 +30,7 @@ from discreet.query.engines.tables import (
     hold,
     kinds_of,
 )
-from discreet.query.functions.casts import shortened, write_cast
+from discreet.query.functions.casts import shortened, write_cast, write_number_by_format
 from discreet.query.policy import PublicTable
 from discreet.schema.columns import ExpressionFacts, Kind
 
@@ -175,6 +176,9 @@ class DuckDBEngine:
         if not number:
             return f"{text} AS {name}"
         text = shortened(text)
+        held = self._held[table]
+        if isinstance(held, Csv) and held.file.number_format is not None:
+            text = write_number_by_format(text, held.file.number_format, Writer())
         truth = f"CASE {text} WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
         return f"coalesce({write_cast(text, Kind.TEXT, Kind.REAL, Writer())}, {truth}) AS {name}"
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import glob
-import gzip
 import os
 import threading
 import time
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
+from discreet.frames.csv_rows import CsvRows
 from discreet.frames.tables import arrow_schema, arrow_table, column_names, is_table
 from discreet.query.engines.clamped_columns import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
 from discreet.schema.columns import Kind
+from discreet.schema.csv_file import CsvFile, csv, fields_of, header_of
 
 __all__ = [
     "FILES",
@@ -58,7 +58,10 @@ _SQL_TYPES = {
     "timestamp[us]": "TIMESTAMP",
     "timestamp[ns]": "TIMESTAMP_NS",
 }
-_FORMS = "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, a DuckDB database or connection"
+_FORMS = (
+    "a pandas or polars DataFrame, an Arrow table, a path of Parquet or CSV files, dp.csv(path), a DuckDB database or "
+    "connection"
+)
 
 
 class HeldTable(Protocol):
@@ -161,33 +164,48 @@ class Parquet:
 class Csv:
     """A CSV file with a header. Every column is text; no line can fail to be read, at worst it is left out."""
 
-    paths: tuple[str, ...]
+    file: CsvFile
     names: tuple[str, ...]
-    delimiter: str
     inferred: bool = False
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        return (self.file.path,)
 
     @property
     def types(self) -> Mapping[str, str]:
         return dict.fromkeys(self.names, "VARCHAR")
 
     def prepare(self, connection: Any, name: str) -> None:
-        """Nothing to do: the file is read where it is."""
+        """Let a connection read the lines; it may do so several times, and anew for every question."""
+        file = self.file
+        if not file.line_breaks:
+            marks = file.delimiter.encode(), file.quote.encode()
+            connection.register(name, CsvRows(file.path, len(self.names), *marks, file.encoding, fields_of))
 
     def relation(self, name: str) -> str:
+        if self.file.line_breaks:
+            return self._with_line_breaks()
+        columns = (f"nullif(f[{place}], '') AS {quote(column)}" for place, column in enumerate(self.names, 1))
+        return f"(SELECT {', '.join(columns)} FROM {name})"
+
+    def _with_line_breaks(self) -> str:
+        """Read by the engine, which goes on to the next line until a quote is closed."""
         columns = ", ".join(f"{path_text(column)}: 'VARCHAR'" for column in self.names)
+        delimiter, mark = path_text(self.file.delimiter), path_text(self.file.quote)
         # Nothing is guessed from rows. One thread reads, since several refuse a line break inside of quotes.
         options = (
-            "auto_detect = false, header = true, quote = '\"', escape = '\"', new_line = '\\n', nullstr = '', "
+            f"auto_detect = false, header = true, quote = {mark}, escape = {mark}, new_line = '\\n', nullstr = '', "
             "strict_mode = false, null_padding = true, ignore_errors = true, store_rejects = false, parallel = false"
         )
-        return f"read_csv({path_text(self.paths[0])}, columns = {{{columns}}}, delim = '{self.delimiter}', {options})"
+        return f"read_csv({path_text(self.file.path)}, columns = {{{columns}}}, delim = {delimiter}, {options})"
 
     def is_table(self, connection: Any, name: str) -> bool:
         return True
 
     def columns_now(self, connection: Any, name: str) -> Schemas:
-        """Return the header, in its order: the engine reads lines by position."""
-        return frozenset([_header(self.paths[0], self.delimiter)])
+        """Return the header, in its order: lines are read by position."""
+        return frozenset([header_of(self.file)])
 
 
 @final
@@ -229,6 +247,8 @@ def hold(name: str, table: Any) -> HeldTable:
     """Take a table in hand; looks at its type and its schema, at no row."""
     if isinstance(table, (InMemory, *FILES)):
         return table
+    if isinstance(table, CsvFile):
+        return _csv(name, table)
     if isinstance(table, (str, Path)):
         return _file(name, table)
     if isinstance(table, Sequence) and table and all(isinstance(part, (str, Path)) for part in table):
@@ -290,15 +310,22 @@ def _file(name: str, path: str | Path) -> HeldTable:
     if ending in (".parquet", ".pq"):
         return Parquet(_existing(path))
     if ending in (".csv", ".tsv"):
-        (file,) = _one(path)
-        delimiter = "\t" if ending == ".tsv" else ","
-        names = _header(file, delimiter)
-        check_names(names, what=f"columns of table {name!r}")
-        return Csv((file,), names, delimiter)
+        return _csv(name, csv(path))
     if ending in (".duckdb", ".ddb", ".db"):
         (file,) = _one(path)
         return Database(file, name)
-    raise InvalidParameter("a path must end in .parquet, .csv, .tsv (or .gz of these) or .duckdb")
+    raise InvalidParameter(
+        "a path must end in .parquet, .csv, .tsv (or .gz of these) or .duckdb; say dp.csv(path) for a CSV file of "
+        "another name"
+    )
+
+
+def _csv(name: str, file: CsvFile) -> HeldTable:
+    (path,) = _one(file.path)
+    file = replace(file, path=path)
+    names = header_of(file)
+    check_names(names, what=f"columns of table {name!r}")
+    return Csv(file, names)
 
 
 def _one(path: str | Path) -> tuple[str]:
@@ -317,16 +344,6 @@ def _existing(path: str | Path) -> tuple[str, ...]:
     if any(mark in file for file in files for mark in "*?[\0"):
         raise InvalidParameter("the path of a file must not contain *, ? or [")
     return files
-
-
-def _header(path: str, delimiter: str) -> tuple[str, ...]:
-    """Read the names of the columns, which are public: the first line."""
-    opened = gzip.open if path.lower().endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8-sig", errors="replace", newline="") as file:
-        names = tuple(next(csv.reader(file, delimiter=delimiter), ()))
-    if not names or not all(names):
-        raise InvalidParameter("the first line of a CSV file must name all its columns")
-    return names
 
 
 def _frame(name: str, frame: Any) -> HeldTable:

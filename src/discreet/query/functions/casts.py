@@ -16,9 +16,9 @@ from discreet.query.functions.intervals import EVERYTHING, Interval, as_double, 
 from discreet.query.functions.numbers import fitting
 from discreet.query.functions.record import SqlFunction
 from discreet.query.functions.times import in_range
-from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind
+from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind, number_marks
 
-__all__ = ["CASTS", "shortened", "write_cast", "write_time_by_format"]
+__all__ = ["CASTS", "shortened", "write_cast", "write_number_by_format", "write_time_by_format"]
 
 _O = Operator
 _K = Kind
@@ -238,6 +238,22 @@ def write_time_by_format(value: str, kind: Kind, pattern: str, writer: Writer) -
         return f"(CASE WHEN year({moment}) >= 1000 THEN {inside} END)" if "%Y" in pattern else inside
 
     return writer.let(f"CAST({read} AS TIMESTAMP)", checked)
+
+
+def write_number_by_format(value: str, format: str, writer: Writer) -> str:
+    """Write a text that has a number in a declared format as one that has it as in SQL; NULL where it has none."""
+    between, before = number_marks(format)
+    point = f"[{before}]"
+    # Digits are grouped by three or not at all: 1.5 is no number where a point groups thousands, and never 15.
+    whole = f"([0-9]{{1,3}}([{between}][0-9]{{3}})+|[0-9]+)" if between else "[0-9]+"
+    pattern = f"[-+]?({whole}({point}[0-9]*)?|{point}[0-9]+)([eE][-+]?[0-9]{{1,3}})?".replace("'", "''")
+    grouping = between.replace("'", "''")
+
+    def read(text: str) -> str:
+        joined = f"replace({text}, '{grouping}', '')" if between else text
+        return f"(CASE WHEN {_matches(text, pattern)} THEN replace({joined}, '{before}', '.') END)"
+
+    return writer.let(_trimmed(value), read)
 
 
 def _real_to_text(value: str, _: Writer) -> str:

@@ -17,8 +17,18 @@ from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
 from discreet.query.policy import PublicTable, Unit
 from discreet.schema.columns import Declared, ExpressionFacts, Kind, declaration_of
+from discreet.schema.csv_file import CsvFile
 
-__all__ = ["Columns", "Schemas", "build_catalogue", "check_apart", "describe_catalogue", "named_tables", "nearest"]
+__all__ = [
+    "Columns",
+    "Schemas",
+    "build_catalogue",
+    "check_apart",
+    "describe_catalogue",
+    "named_tables",
+    "nearest",
+    "written_in",
+]
 
 _EXACT = 1 << 53  # Whole numbers up to here are doubles.
 _FEW = 8  # Columns of a public table whose pairs are looked at.
@@ -47,7 +57,7 @@ def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, c
         raise InvalidParameter("all tables are public: a session needs one that is not")
     declared = _per_table(columns, private, list(tables))
     described = {
-        name: _private_table(name, schema, declared[name], unit, inferred=engine.infers_types(name))
+        name: _private_table(name, schema, declared[name], unit, tables[name], inferred=engine.infers_types(name))
         for name, schema in private.items()
     }
     public = {name: _public_table(engine, name) for name in tables if name not in private}
@@ -121,7 +131,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _private_table(
-    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit, *, inferred: bool
+    name: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit, table: Any, *, inferred: bool
 ) -> CatalogueTable:
     _check_distinct(schema, what=f"columns of table {name!r}")
     _check_distinct(declared, what=f"declared columns of table {name!r}")
@@ -134,11 +144,29 @@ def _private_table(
     columns = {}
     for column, kind in schema.items():
         _, declaration = said.pop(column.casefold(), (column, None))
+        if isinstance(table, CsvFile) and column != owner:
+            declaration = written_in(table, column, declaration)
         columns[column] = _column(name, column, kind, declaration, inferred=inferred)
     if said:
         missing = next(iter(said.values()))[0]
         raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
-    return CatalogueTable(name=name, private=True, columns=columns, unit=owner)
+    file = table if isinstance(table, CsvFile) else None
+    return CatalogueTable(name=name, private=True, columns=columns, unit=owner, csv=file)
+
+
+def written_in(file: CsvFile, column: str, said: Declared | None) -> Declared | None:
+    """Return the declaration of a column with the format that its file declares, unless it says its own."""
+    declared = declaration_of(said)
+    if declared is None:
+        return (
+            Declared(facts=ExpressionFacts(kind=Kind.DATE), format=file.date_format(column))
+            if (said is None and file.is_date(column))
+            else said
+        )
+    kind, members = declared.facts.kind, declared.facts.members
+    if declared.format is not None or members is not None or not (kind.is_time or kind.is_number):
+        return declared
+    return replace(declared, format=file.date_format(column) if kind.is_time else file.number_format)
 
 
 def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
@@ -347,6 +375,8 @@ def named_tables(tables: Any, *, dataset: str) -> dict[str, Any]:
         return dict(tables)
     if isinstance(tables, PublicTable):
         raise InvalidParameter("all tables are public: a session needs one that is not")
+    if isinstance(tables, CsvFile):
+        return {_plain_name(Path(tables.path).name.split(".")[0], dataset): tables}
     if isinstance(tables, (str, Path)):
         if Path(tables).suffix.lower() in _DATABASES:
             raise InvalidParameter('name the tables of a database: {"orders": "shop.duckdb", "people": "shop.duckdb"}')
@@ -374,6 +404,8 @@ def check_apart(tables: Mapping[str, Any], *, rows: bool) -> None:
 
 def _identity(name: str, table: Any) -> Hashable:
     """Return what two names have in common if they mean the same table; a database holds one for each name."""
+    if isinstance(table, CsvFile):
+        table = table.path
     if isinstance(table, (str, Path)):
         path = Path(table).resolve()
         return (path, name.casefold()) if path.suffix.lower() in _DATABASES else path

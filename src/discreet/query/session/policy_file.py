@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.ledger.budget import Budget, Quota
 from discreet.query.policy import Resources, Unit, public
-from discreet.query.session.catalogue_builder import nearest
+from discreet.query.session.catalogue_builder import nearest, written_in
 from discreet.schema.columns import Declared
+from discreet.schema.csv_file import CsvFile, csv
 from discreet.schema.toml_document import Document
 from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:
-    from discreet.query.session.policy_model import PolicyModel, QuotaModel
-    from discreet.schema.toml_models import ColumnModel
+    from discreet.query.session.policy_model import PolicyModel, QuotaModel, TablePolicyModel
 
 __all__ = ["Policy", "TablePolicy", "policy_of", "policy_schema", "read_policy"]
 
@@ -30,6 +30,13 @@ class TablePolicy:
     source: Path | None
     public: bool
     columns: Mapping[str, Declared]
+    csv: CsvFile | None = None  # how the source is written, where that is said
+
+    def handed(self, given: Any) -> Any:
+        """Return what is read for it: what is handed over, or the source, as it is said to be written."""
+        found = self.source if given is None else given
+        is_written = self.csv is not None and isinstance(found, (str, Path))
+        return replace(self.csv, path=str(found)) if is_written and self.csv is not None else found
 
 
 @final
@@ -68,7 +75,7 @@ class Policy:
         for name in given:
             if name not in self.tables:
                 raise InvalidParameter(f"the policy has no table {name!r}. {nearest(name, self.tables)}")
-        found = {name: given.get(name, table.source) for name, table in self.tables.items()}
+        found = {name: table.handed(given.get(name)) for name, table in self.tables.items()}
         for name, source in found.items():
             if source is None:
                 raise InvalidParameter(f"table {name!r} has no source in the policy: hand it over in tables=")
@@ -138,7 +145,8 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
             name: TablePolicy(
                 source=None if table.source is None else document.beside(table.source),
                 public=table.public,
-                columns=dict(_columns(document, name, table.columns)),
+                columns=dict(_columns(document, name, table)),
+                csv=_csv(document, name, table),
             )
             for name, table in model.tables.items()
         },
@@ -146,11 +154,21 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
     )
 
 
-def _columns(document: Document[Any], table: str, columns: Mapping[str, ColumnModel]) -> Iterator[tuple[str, Declared]]:
+def _columns(document: Document[Any], name: str, table: TablePolicyModel) -> Iterator[tuple[str, Declared]]:
     from discreet.schema.toml_models import declared_in
 
-    for name, column in columns.items():
-        yield name, document.at(("tables", table, "columns", name), declared_in, column)
+    file = _csv(document, name, table)
+    for column, model in table.columns.items():
+        declared = document.at(("tables", name, "columns", column), declared_in, model)
+        yield column, declared if file is None else written_in(file, column, declared) or declared
+
+
+def _csv(document: Document[Any], name: str, table: TablePolicyModel) -> CsvFile | None:
+    if table.csv is None:
+        return None
+    path = table.source or f"{name}.csv"
+    file: CsvFile = document.at(("tables", name, "csv"), csv, path, **table.csv.model_dump())
+    return file
 
 
 def _quota(quota: QuotaModel) -> Quota:

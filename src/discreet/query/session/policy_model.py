@@ -14,6 +14,7 @@ from discreet.schema.toml_models import ColumnModel, Count, Name, Positive, Stri
 __all__ = [
     "POLICY_DEFINITIONS",
     "BudgetModel",
+    "CsvModel",
     "PolicyModel",
     "QuotaModel",
     "ResourcesModel",
@@ -71,11 +72,32 @@ class QuotaModel(Strict):
     """How often it starts anew; left out, it never does."""
 
 
+class CsvModel(Strict):
+    """How a CSV file is written. Nothing of it is guessed from rows."""
+
+    delimiter: str | None = None
+    """What stands between fields, such as ";"; left out, a comma, and a tab in a .tsv file."""
+    quote: str = '"'
+    """What encloses fields that have a delimiter in them, and is doubled inside; "" if nothing is quoted."""
+    encoding: Name = "utf-8"
+    """The encoding of texts: "utf-8", "latin-1", "cp1252" or another one with a byte for each character."""
+    decimal: str = "."
+    """The decimal mark of numbers: "." or ","."""
+    thousands: str = ""
+    """What groups digits by three, such as "." in 1.234,5; "" if nothing does."""
+    dates: str | dict[str, str] = ""
+    """The strptime format of dates, of all or by column, such as { Datum = "%d.%m.%Y" }; left out, ISO 8601."""
+    line_breaks: bool = False
+    """Whether a quoted field may go on in the next line: only where quotes in texts are always doubled."""
+
+
 class TablePolicyModel(Strict):
     """A table: where it lives, whether it is public, and what is known of its columns."""
 
     source: Name | None = None
     """A path of a Parquet, CSV or DuckDB file, relative to the policy file; left out if the program hands it over."""
+    csv: CsvModel | None = None
+    """How the file is written, if it is a CSV file that has no commas, decimal points, UTF-8 or ISO dates."""
     public: bool = False
     """Whether everybody may know every value in it."""
     columns: dict[str, ColumnModel] = Field(default_factory=dict)
@@ -118,6 +140,7 @@ POLICY_DEFINITIONS: Mapping[type[Any], str] = {
     PolicyModel: "PolicyModel",
     BudgetModel: "BudgetModel",
     ColumnModel: "ColumnModel",
+    CsvModel: "CsvModel",
     QuotaModel: "QuotaModel",
     ResourcesModel: "ResourcesModel",
     TablePolicyModel: "TableModel",

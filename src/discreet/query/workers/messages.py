@@ -46,6 +46,7 @@ from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.tables import FILES
 from discreet.schema.columns import ExpressionFacts, Kind
+from discreet.schema.csv_file import CsvFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -167,6 +168,7 @@ _RECORDS: Mapping[str, Any] = {
         *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
         *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitTotal),
         *FILES,
+        CsvFile,
     )
 }
 _CHOICES: Mapping[str, type[Enum]] = {kind.__name__: kind for kind in (Kind, Operator, JoinKind, UnitStatistic)}
