@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -96,6 +97,29 @@ def test_no_chart_is_left_behind_an_image(site):
 @pytest.mark.long
 def test_the_site_names_the_version(site):
     assert f"Discreet {version(DOCS)}</title>" in (site / "index.html").read_text(encoding="utf-8")
+
+
+WORDS = {
+    "pip install": "quickstart.html",
+    "household": "session.html",
+    "group by": "session.html",
+    "groupby": "session.html",
+    "jupyter": "plots.html",
+    "random forest": "learn/estimators.html",
+    "windows": "versions.html",
+    "opacus": "benchmarks/training-speed.html",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("words", WORDS)
+def test_words_that_people_type_lead_to_the_page_about_them(words, site):
+    """The search of the site reads this index, of a page and of each of its sections."""
+    entries = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    said = [
+        entry for entry in entries if words in f"{entry['title']} {entry['text']}".lower().replace("forests", "forest")
+    ]
+    assert WORDS[words] in {entry["location"].partition("#")[0] for entry in said}
 
 
 # --- in a browser ---
