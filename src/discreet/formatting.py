@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
 from fractions import Fraction
+from typing import Any
 
 __all__ = [
     "chance_up",
@@ -17,6 +18,7 @@ __all__ = [
     "decimal_up",
     "enumerated",
     "exponent",
+    "labelled",
     "percent",
     "percent_up",
     "places_for",
@@ -161,6 +163,15 @@ def chance_up(share: float) -> str:
 def enumerated(names: Sequence[str]) -> str:
     """Join names as a sentence does: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def labelled(value: Hashable, labels: Mapping[Any, str], most: int | None = None) -> str:
+    """Write a value with its label, if it has one: the label first, and the value beside it, as in `female (2)`."""
+    label = labels.get(value)
+    if label is None:
+        return str(value) if most is None else shortened(str(value), most)
+    beside = f" ({value})"
+    return label + beside if most is None else shortened(label, max(2, most - len(beside))) + beside
 
 
 def shortened(text: str, most: int) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, TextTable
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import InvalidParameter
+from discreet.formatting import labelled
 
 if TYPE_CHECKING:
     from discreet.query import Plan, ReleaseTable, Session
@@ -94,6 +95,7 @@ class ColumnFacts:
     name: str
     kind: str
     measured: bool
+    labels: dict[str, str]  # what keys mean, where that is declared
 
 
 @final
@@ -119,7 +121,15 @@ class TableAnswer:
             return ends | {"text": cell_text(found)}
 
         return cls(
-            columns=[ColumnFacts(name=c.name, kind=c.kind.value, measured=c.measured) for c in table.columns],
+            columns=[
+                ColumnFacts(
+                    name=c.name,
+                    kind=c.kind.value,
+                    measured=c.measured,
+                    labels={str(value): label for value, label in (c.labels or {}).items()},
+                )
+                for c in table.columns
+            ],
             rows=[
                 {c.name: cell(c[i]) if c.measured else _plain(c[i].value) for c in table.columns}
                 for i in range(len(table))
@@ -133,8 +143,9 @@ class TableAnswer:
 
     def blocks(self) -> Iterator[Block]:
         names = [column.name for column in self.columns]
+        rows = [[_shown(row[column.name], column.labels) for column in self.columns] for row in self.rows]
         right = frozenset(i for i, column in enumerate(self.columns) if column.measured)
-        yield TextTable(head=names, rows=[[_shown(row[name]) for name in names] for row in self.rows], right=right)
+        yield TextTable(head=names, rows=rows, right=right)
         yield f"± at {100 * self.confidence:g} %, {self.cost}, {self.relation}"
         yield from (f"· {note}" for note in self.notes)
 
@@ -167,7 +178,7 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, labels: dict[str, str]) -> str:
     if isinstance(value, dict):
         return str(value["text"])
-    return "NULL" if value is None else str(value)
+    return "NULL" if value is None else labelled(str(value), labels)

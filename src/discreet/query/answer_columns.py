@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from fractions import Fraction
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import estimate_of, number_of
-from discreet.formatting import decimal, decimal_up, places_for, plain, shortened
+from discreet.formatting import decimal, decimal_up, labelled, places_for, plain, shortened
 from discreet.mechanisms.grid import compact, wide
 from discreet.schema.columns import Kind
 
@@ -113,6 +113,7 @@ class AnswerColumn:
     grain: Fraction | None = None  # of which the exact answer is a multiple
     no_interval: str = ""  # why there is no ±; empty for keys
     measured: bool = True
+    labels: Mapping[Any, str] | None = None  # what keys mean; public, and never stored with an answer
 
     def __len__(self) -> int:
         return len(self.values)
@@ -181,8 +182,10 @@ def cell_text(cell: Cell) -> str:
 
 
 def shown(column: AnswerColumn, row: int) -> str:
-    """Write a value of a column; keys as they are: 2020 is a year, not 2,020."""
+    """Write a value of a column; keys as they are, with their labels: 2020 is a year, not 2,020."""
     cell = column[row]
+    if column.labels and cell.value in column.labels:
+        return labelled(cell.value, column.labels, _LONGEST)
     whole = isinstance(cell.value, int) and not column.measured
     return _word(cell.value) if whole else cell_text(cell)
 

@@ -48,6 +48,7 @@ __all__ = [
     "column_names",
     "fields_of",
     "is_private",
+    "table_column",
     "unit_of",
     "walk",
 ]
@@ -350,6 +351,26 @@ def fields_of(source: Source) -> tuple[Field, ...]:
             return (source.unit, *(key.field for key in source.keys), *totals)
         case UnionAll():
             return source.columns
+
+
+def table_column(source: Source, expression: Expression) -> tuple[Table, TableColumn] | None:
+    """Follow a column down to the table that it is read from; None of what is computed, and of a union."""
+    if not isinstance(expression, Field):
+        return None
+    name = expression.name
+    match source:
+        case Table():
+            return next(((source, column) for column in source.columns if column.field.name == name), None)
+        case Filter():
+            return table_column(source.source, expression)
+        case Project() | PerUnit():
+            entries = source.columns if isinstance(source, Project) else source.keys
+            below = next((entry.expression for entry in entries if entry.field.name == name), None)
+            return None if below is None else table_column(source.source, below)
+        case Join():
+            return table_column(source.left, expression) or table_column(source.right, expression)
+        case UnionAll():
+            return None
 
 
 def unit_of(source: Source) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import final
@@ -23,6 +23,7 @@ class CatalogueColumn:
     facts: ExpressionFacts
     missing: Fraction | None = None
     format: str | None = None  # of dates, timestamps and numbers in texts
+    labels: tuple[tuple[Hashable, str], ...] = ()  # what values mean, for those who read answers
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
 

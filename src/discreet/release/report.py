@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC
 from fractions import Fraction
 from typing import Any, final
@@ -98,12 +98,19 @@ def _legend(published: Published) -> str:
 
 def _table(published: Published, table: PublishedTable, number: int) -> str:
     meanings = meanings_of(published.plan, table.plan)
-    measured = [column for column in table.raw.columns if column.measured][:_MOST_COLUMNS]
+    raw = _labelled(table.raw, meanings)
+    measured = [column for column in raw.columns if column.measured][:_MOST_COLUMNS]
     tidy = table.tidy if published.plan.output.tidy else None
-    drawn = (_column(table.raw, tidy, column, meanings.get(column.name)) for column in measured)
+    drawn = (_column(raw, tidy, column, meanings.get(column.name)) for column in measured)
     hidden = [paragraph(f"Hidden groups: {table.threshold}.", kind="note")] if table.threshold else []
     parts = [*drawn, *hidden, _where(published, table)]
     return f'<article id="table-{number}"><h3>{words(table.plan.title)}</h3>{"".join(parts)}</article>'
+
+
+def _labelled(table: ReleaseTable, meanings: Mapping[str, ColumnMeaning]) -> ReleaseTable:
+    """Put labels beside keys, as the plan has them: the tables of a bundle keep codes alone."""
+    labels = {name: meaning.labels for name, meaning in meanings.items()}
+    return replace(table, columns=tuple(replace(one, labels=labels.get(one.name)) for one in table.columns))
 
 
 def _where(published: Published, table: PublishedTable) -> str:

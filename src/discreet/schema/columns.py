@@ -123,6 +123,7 @@ _DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
 _PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
 _NUMBER = re.compile("1([., '_\u00a0\u202f]?)234([.,])56")
 _MOST_MEMBERS = 1_000_000
+_LONGEST_LABEL = 200  # characters
 
 
 @final
@@ -137,6 +138,7 @@ class Declared:
         missing: What takes the place of a missing value; None leaves it NULL.
         whole: Whether its numbers are whole; None leaves that to the type that it is stored in.
         format: How texts write dates and timestamps, as strptime knows it; or numbers, as 1234.56 would be.
+        labels: What values of categories mean, as pairs of a value and its label.
 
     Examples:
         >>> declared = dp.between(0, 120, whole=True)
@@ -148,6 +150,7 @@ class Declared:
     missing: Fraction | None = None
     whole: bool | None = None
     format: str | None = None  # of texts: of dates None is ISO 8601, of numbers None is 1234.56
+    labels: tuple[tuple[Hashable, str], ...] = ()  # what is shown beside a category; no part of what is asked
 
     @property
     def step(self) -> Fraction | None:
@@ -268,29 +271,55 @@ def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> D
     return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last))
 
 
-def categories(values: Iterable[Hashable]) -> Declared:
+def categories(values: Iterable[Hashable], *, labels: Mapping[Any, str] | None = None) -> Declared:
     """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group.
+
+    Values are codes: they are counted and grouped by, and never added up. Texts are compared as they are, so that
+    "00100" is not 100.
 
     Args:
         values: The possible values: all texts, or all whole numbers.
+        labels: What values mean, such as `{1: "male", 2: "female"}`: shown beside them, and public like them.
 
     Returns:
         The declaration of the column.
 
     Raises:
-        InvalidParameter: If values are of other kinds, or of two.
+        InvalidParameter: If values are of other kinds, or of two, or labels are of other values.
 
     Examples:
         >>> dp.categories(["f", "m"]).facts.members
         ('f', 'm')
+        >>> dp.categories([1, 2], labels={1: "male", 2: "female"}).labels
+        ((1, 'male'), (2, 'female'))
     """
     members = _members(values)
+    told = _labels(members, labels)
     if all(isinstance(value, str) for value in members):
-        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members))
+        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members), labels=told)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in members):
         numbers = [Fraction(value) for value in members if isinstance(value, int)]
-        return Declared(facts=ExpressionFacts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members))
+        facts = ExpressionFacts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members)
+        return Declared(facts=facts, labels=told)
     raise InvalidParameter("categories must be all texts or all whole numbers; declare `boolean()` for truth values")
+
+
+def _labels(members: tuple[Hashable, ...], labels: Mapping[Any, str] | None) -> tuple[tuple[Hashable, str], ...]:
+    """Check labels: each is one line of text, of a value that is listed."""
+    if labels is None:
+        return ()
+    if not isinstance(labels, Mapping):
+        raise InvalidParameter('labels must be a dictionary from values to texts, such as {1: "male", 2: "female"}')
+    unknown = [value for value in labels if value not in members or isinstance(value, bool)]
+    if unknown:
+        raise InvalidParameter(f"labels name {unknown[0]!r}, which is none of the categories")
+    for value, label in labels.items():
+        if not isinstance(label, str) or not label.strip() or not label.isprintable() or len(label) > _LONGEST_LABEL:
+            raise InvalidParameter(
+                f"the label of {value!r} must be a text of one line, without control characters, of at most "
+                f"{_LONGEST_LABEL} characters"
+            )
+    return tuple((member, labels[member]) for member in members if member in labels)
 
 
 def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:

@@ -74,6 +74,8 @@ class ColumnModel(Strict):
     how 1234.56 is written, such as "1.234,56"."""
     categories: list[Member] | None = None
     """All values that count, publicly known."""
+    labels: dict[str, str] | None = None
+    """What categories mean, by value, such as { 1 = "male", 2 = "female" }; reports show them beside the values."""
     kind: Literal["boolean", "text"] | None = None
     """A column of truth values, or of text of which nothing more is known."""
 
@@ -84,9 +86,9 @@ def declared_in(column: ColumnModel) -> Declared:
     match sorted(said):
         case ["kind"]:
             return boolean() if column.kind == "boolean" else text()
-        case ["categories"]:
-            return categories(column.categories or ())
-        case _ if {"low", "high"} <= said.keys() and said.keys().isdisjoint(("kind", "categories")):
+        case ["categories"] | ["categories", "labels"]:
+            return categories(column.categories or (), labels=_labels(column))
+        case _ if {"low", "high"} <= said.keys() and said.keys().isdisjoint(("kind", "categories", "labels")):
             return between(
                 said["low"],
                 said["high"],
@@ -96,6 +98,14 @@ def declared_in(column: ColumnModel) -> Declared:
                 format=column.format,
             )
     raise InvalidParameter(
-        "say one of: low and high (with step, missing, whole and format, if you like), categories, or "
-        'kind = "boolean" or "text"'
+        "say one of: low and high (with step, missing, whole and format, if you like), categories (with labels, if you "
+        'like), or kind = "boolean" or "text"'
     )
+
+
+def _labels(column: ColumnModel) -> dict[Any, str] | None:
+    """Name values by what they are: keys of TOML are texts, also those of whole numbers."""
+    if column.labels is None:
+        return None
+    known = {str(member): member for member in column.categories or ()}
+    return {known.get(value, value): label for value, label in column.labels.items()}

@@ -83,6 +83,24 @@ def test_a_policy_file_says_what_the_constructor_would(tmp_path):
     }
 
 
+def test_a_policy_file_says_what_categories_mean(tmp_path):
+    wholes = GOOD.replace(
+        'categories = ["Bern", "Lugano"]', 'categories = [1, 2], labels = { 1 = "Bern", 2 = "Lugano" }'
+    )
+    texts = GOOD.replace('categories = ["Bern", "Lugano"]', 'categories = ["01", "2"], labels = { 01 = "Bern" }')
+    for content, declared in (
+        (wholes, categories([1, 2], labels={1: "Bern", 2: "Lugano"})),
+        (texts, categories(["01", "2"], labels={"01": "Bern"})),
+    ):
+        assert read_policy(written(tmp_path, content)).tables["orders"].columns["city"] == declared
+        jsonschema.validate(tomllib.loads(content)["tables"]["orders"]["columns"]["city"], _column_schema())
+
+
+def _column_schema():
+    schema = policy_schema()
+    return schema["$defs"]["ColumnModel"] | {"$defs": schema["$defs"]}
+
+
 def test_a_policy_file_may_say_which_charges_are_expected(tmp_path):
     content = GOOD.replace("epsilon = 3\n", 'epsilon = 3\nexpect = "training"\n')
     assert content != GOOD
@@ -98,6 +116,9 @@ def test_decimals_of_a_policy_are_exact(tmp_path):
 
 # What is changed in the good file, the line that must be named, and words of the way out.
 BAD = [
+    ('["Bern", "Lugano"] }', '["Bern"], labels = { Basel = "BS" } }', 26, "none of the categories"),
+    ('["Bern", "Lugano"] }', '["Bern"], labels = { Bern = "a\\u001b" } }', 26, "control characters"),
+    ('{ low = 0, high = 100, missing = 40 }', '{ low = 0, high = 9, labels = { 0 = "a" } }', 24, "say one of"),
     ('dataset = "shop"\n', "", 1, "missing"),
     ('dataset = "shop"', 'dataset = ""', 1, "must not be empty"),
     ('dataset = "shop"', "dataset = 7", 1, "string"),

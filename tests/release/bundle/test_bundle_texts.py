@@ -18,7 +18,9 @@ from discreet.formatting import percent_up
 from discreet.ledger import Budget, Quota
 from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
 from discreet.query import Unit
+from discreet.release import verify_bundle
 from discreet.release.bundle.bundle_files import readme_text
+from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.bundle.claims import best_guess, best_tests, claim_of, mechanisms_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page, meanings_of
 from discreet.release.bundle.guarantee_page import checklist_page, guarantee_page
@@ -39,6 +41,47 @@ def pure(tmp_path_factory) -> Published:
 def with_policy(published: Published, **changes: object) -> Published:
     policy = replace(published.plan.policy, **changes)
     return replace(published, plan=replace(published.plan, policy=policy))
+
+
+class TestLabels:
+    """What codes mean stands in the report and in the dictionary; files of numbers keep the codes."""
+
+    SAID = '{ categories = ["f", "m"], labels = { f = "women & <girls>", m = "=men" } }'
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def bundle(cls, tmp_path_factory) -> Path:
+        folder = tmp_path_factory.mktemp("labels")
+        text = worlds.plan_text(more="").replace('{ categories = ["f", "m"] }', cls.SAID)
+        return write_bundle(worlds.release(folder, text), folder / "written")
+
+    def test_the_report_shows_them_beside_the_codes(self, bundle):
+        text = (bundle / "report.html").read_text().replace("\u00a0", " ").replace("<wbr>", "")
+        assert "women &amp; &lt;girls&gt; (f)" in text
+        assert "=men (m)" in text
+
+    def test_the_dictionary_has_them_for_programs_and_people(self, bundle):
+        known = json.loads((bundle / "dictionary.json").read_text())
+        (told,) = (
+            column["bounds"]["reads"]["sex"]
+            for table in known["tables"]
+            if table["name"] == "middle"
+            for column in table["files"][0]["columns"]
+            if column["name"] == "sex"
+        )
+        assert told["labels"] == {"f": "women & <girls>", "m": "=men"}
+        assert "=men (m)" in (bundle / "dictionary.md").read_text()
+
+    def test_tables_keep_the_codes(self, bundle):
+        for path in (bundle / "tables").glob("*.csv"):
+            assert "men" not in path.read_text(), path.name
+        assert "women" not in (bundle / "tables.json").read_text()
+
+    def test_it_is_verified_with_its_ledger(self, bundle):
+        assert verify_bundle(bundle, ledger=bundle.parent.parent / "hospital.ledger").outcome == "matches the ledger"
+
+    def test_without_labels_no_file_speaks_of_them(self, written):
+        assert not [path.name for path in written.rglob("*.*") if b"labels" in path.read_bytes()]
 
 
 class TestGuess:

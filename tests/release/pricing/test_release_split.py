@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plan_texts import GOOD, written
 
+from discreet.errors import InvalidParameter
 from discreet.release import price, read_release_plan
 from discreet.release.pricing.budget_split import SplitPart, amounts, weights
 from discreet.release.pricing.priced_release import PricedRelease, advice
@@ -150,6 +151,14 @@ def test_a_table_with_an_epsilon_of_its_own_is_counted_by_the_tight_accountant(t
     assert 0.999 < found.epsilon <= 1
     alone = priced(tmp_path, ("epsilon = 0.2", "", ""), ("epsilon = 1\n", "epsilon = 0.8\n"))
     assert found.total > alone.total  # Plain addition would leave epsilon = 0.8 for the others.
+
+
+def test_a_table_that_cannot_be_weighed_is_told_what_to_paste(tmp_path):
+    median = ("SELECT sex, COUNT(*) AS n FROM stays GROUP BY sex", "SELECT MEDIAN(cost) AS n FROM stays")
+    with pytest.raises(InvalidParameter, match=r"such as share = 0\.05, or a price, such as rho = 0\.01"):
+        priced(tmp_path, ("", "", ""), median, ('expected = { "*" = 5000 }\n', ""))
+    for pasted in ("share = 0.05", "rho = 0.001"):
+        assert priced(tmp_path, (pasted, "", ""), median, ('expected = { "*" = 5000 }\n', "")).tables
 
 
 def test_quantiles_have_their_part_and_the_whole_still_fits(tmp_path):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.errors import Refused
-from discreet.query.ast import Apply, Case, Expression, Literal, Operator, Statistic
+from discreet.query.ast import Apply, Case, Expression, Literal, Operator, Statistic, table_column
 from discreet.query.functions.casts import CASTS
 from discreet.query.functions.constants import a, is_null, literal
 from discreet.query.functions.expressions import apply, clamp, when
@@ -120,7 +120,7 @@ def _is_always_null(argument: Expression) -> bool:
 
 def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     """Read an argument that is a number; a condition counts as one where it is true and as zero where it is false."""
-    argument = _argument(context, scope, node)
+    argument = _amount(scope, _argument(context, scope, node))
     if argument.facts.kind is Kind.BOOLEAN:
         no = apply(Operator.NOT, argument)
         return when([(argument, literal(1)), (no, literal(0))])
@@ -131,6 +131,37 @@ def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
             way_out="declare the column with dp.between(low, high), CAST it and clamp it, or count rows with COUNT",
         )
     return argument
+
+
+def _amount(scope: Scope, argument: Expression) -> Expression:
+    """Refuse what stands for something else: whoever is protected, and codes. Their sums and middles mean nothing."""
+    values = _values_of(argument)
+    if any(getattr(value, "name", None) in scope.units for value in values):
+        raise Refused(
+            "this column tells units apart, and is no amount",
+            reason="it is never clamped, so what one unit adds has no bound, and its sum would mean nothing",
+            way_out="count rows with COUNT(*), or units with COUNT(DISTINCT …)",
+        )
+    if any(_is_code(scope, value) for value in values):
+        raise Refused(
+            "this column is declared as categories, whose values are codes and no amounts",
+            reason="the sum, the mean or the median of codes means nothing",
+            way_out="GROUP BY it, or count some of its values as in COUNT_IF(x = 1) or AVG(x = 1); if its values are "
+            "amounts, declare it by low and high: dp.between(low, high, whole=True)",
+        )
+    return argument
+
+
+def _values_of(argument: Expression) -> tuple[Expression, ...]:
+    """What a value can be, unchanged: that of a column, or of the branches of a CASE."""
+    if isinstance(argument, Case):
+        return (*(value for _, value in argument.branches), argument.otherwise)
+    return (argument,)
+
+
+def _is_code(scope: Scope, value: Expression) -> bool:
+    found = table_column(scope.source, value)
+    return found is not None and found[0].private and value.facts.members is not None and value.facts.kind.is_number
 
 
 def _count(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
@@ -207,7 +238,7 @@ def _extreme(quantile: Fraction, called: str) -> _Reader:
 
 
 def _median(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
-    argument = _ranked(_argument(context, scope, node))
+    argument = _ranked(_amount(scope, _argument(context, scope, node)))
     return Aggregate(statistic=_S.QUANTILE, argument=argument, quantile=Fraction(1, 2), called="MEDIAN")
 
 
@@ -219,7 +250,7 @@ def _quantile(slot: str) -> _Reader:
                 reason="it is not clear what is meant",
                 way_out="write QUANTILE(x, 0.5), or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
             )
-        argument = _ranked(_argument(context, scope, node))
+        argument = _ranked(_amount(scope, _argument(context, scope, node)))
         quantile = _level(read_expression(context, scope, node.args[slot]))
         return Aggregate(statistic=_S.QUANTILE, argument=argument, quantile=quantile)
 
@@ -272,7 +303,7 @@ def _within(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
         raise refuse_form(context.script, node, "an aggregate")
     level = _level(read_expression(context, scope, inside.this))
     quantile = 1 - level if ordered.args.get("desc") else level
-    return Aggregate(statistic=_S.QUANTILE, argument=_ranked(argument), quantile=quantile)
+    return Aggregate(statistic=_S.QUANTILE, argument=_ranked(_amount(scope, argument)), quantile=quantile)
 
 
 _UNNAMED = {"mean": _moment(_S.MEAN), "std": _moment(_S.DEVIATION)}

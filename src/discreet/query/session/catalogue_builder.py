@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
-from discreet.formatting import plain
+from discreet.formatting import labelled, plain
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
 from discreet.query.policy import PublicTable, Unit
@@ -216,6 +216,7 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
         facts=declaration.stored_as(stored),
         missing=declaration.missing,
         format=declaration.format,
+        labels=declaration.labels,
         stored=stored,
     )
 
@@ -332,7 +333,7 @@ def _some(count: int, what: str) -> str:
 
 def _describing_column(column: CatalogueColumn) -> str:
     facts = column.facts
-    parts = [facts.kind.value, *_bounds(facts), *_members(facts)]
+    parts = [facts.kind.value, *_bounds(facts), *_members(column)]
     if column.format is not None:
         parts.append(f"written as {column.format}")
     if column.missing is not None:
@@ -350,10 +351,11 @@ def _end(value: Fraction, kind: Kind) -> str:
     return str(plain_value(value, kind)) if kind.is_time else plain(value)
 
 
-def _members(facts: ExpressionFacts) -> Iterator[str]:
+def _members(column: CatalogueColumn) -> Iterator[str]:
+    facts, labels = column.facts, dict(column.labels)
     if facts.members is not None and facts.kind is not Kind.BOOLEAN:
         more = len(facts.members) - _SHOWN
-        shown = ", ".join(map(str, facts.members[:_SHOWN]))
+        shown = ", ".join(labelled(member, labels) for member in facts.members[:_SHOWN])
         yield f"one of {shown}" + (f" and {more:,} more" if more > 0 else "")
 
 

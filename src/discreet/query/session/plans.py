@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import final
+from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.charge_record import Charge
 from discreet.privacy.events import Event
-from discreet.query.ast import Query
+from discreet.query.ast import Expression, KeyValue, Query, Source, table_column
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.plan.explain import Explanation
@@ -107,17 +107,37 @@ class Plan:
             tallied = engine.run(self._asked.priced.stage, deadline=Deadline.after(self._desk.seconds))
         finally:
             engine.close()
-        return self._asked.priced.draw(tallied)
+        return self._labelled(self._asked.priced.draw(tallied))
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
-        return ReleaseTable.from_json(self._desk.answer(self._asked).text)
+        return self._labelled(ReleaseTable.from_json(self._desk.answer(self._asked).text))
+
+    def _labelled(self, table: ReleaseTable) -> ReleaseTable:
+        """Put labels beside keys. They are as declared now: an answer that was paid for is found under any labels."""
+        labels = _labels_of(self.question, self._catalogue)
+        if not labels:
+            return table
+        columns = (replace(one, labels=labels.get(one.name)) for one in table.columns)
+        return replace(table, columns=tuple(columns))
 
     def __repr__(self) -> str:
         return str(self.explain())
 
     def _repr_html_(self) -> str:
         return self.explain()._repr_html_()
+
+
+def _labels_of(question: Query, catalogue: Catalogue) -> dict[str, Mapping[Any, str]]:
+    """Return the labels of the outputs that are columns of tables, unchanged, by name."""
+    keys = {one.name: question.keys[one.value.key] for one in question.outputs if isinstance(one.value, KeyValue)}
+    found = {name: _declared_labels(question.source, key.expression, catalogue) for name, key in keys.items()}
+    return {name: labels for name, labels in found.items() if labels}
+
+
+def _declared_labels(source: Source, expression: Expression, catalogue: Catalogue) -> Mapping[Any, str]:
+    found = table_column(source, expression)  # What is computed from a column has no labels.
+    return {} if found is None else dict(catalogue.tables[found[0].table].columns[found[1].column].labels)
 
 
 # --- joint: Several plans as one: one price, one charge, one look at the rows, one answer on record. ---
@@ -235,7 +255,8 @@ class JointPlan:
         self._check_key()
         answered = self._desk.answer(self._asked)
         tables = BatchRequest.read(answered.text)
-        return JointRelease(MappingProxyType({name: tables[name] for name in self._plans}), answered.charge)
+        shown = {name: plan._labelled(tables[name]) for name, plan in self._plans.items()}
+        return JointRelease(MappingProxyType(shown), answered.charge)
 
     def _is_paid(self) -> bool:
         key = self._asked.idempotency_key

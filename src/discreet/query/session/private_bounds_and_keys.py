@@ -355,7 +355,12 @@ def with_declared(catalogue: Catalogue, table: CatalogueTable, column: str, decl
     """Return the catalogue with another declaration of one column."""
     stored = table.columns[column].stored
     changed = CatalogueColumn(
-        name=column, facts=declared.stored_as(stored), missing=declared.missing, format=declared.format, stored=stored
+        name=column,
+        facts=declared.stored_as(stored),
+        missing=declared.missing,
+        format=declared.format,
+        labels=declared.labels,
+        stored=stored,
     )
     tables = dict(catalogue.tables) | {table.name: replace(table, columns=dict(table.columns) | {column: changed})}
     return replace(catalogue, tables=tables)

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from discreet.formatting import plain
+from discreet.formatting import labelled, plain
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.release.bundle.manifest import DUMMY, table_file
@@ -164,7 +164,9 @@ def _declared(known: Declared) -> dict[str, Any]:
     facts = known.facts
     members = None if facts.members is None else [str(member) for member in facts.members]
     low, high = _bound(facts.low, facts.kind), _bound(facts.high, facts.kind)
-    return {"kind": facts.kind.value, "clamped_to": [low, high], "values": members, "missing_as": _text(known.missing)}
+    labels = {"labels": {str(value): label for value, label in known.labels}} if known.labels else {}
+    about = {"kind": facts.kind.value, "clamped_to": [low, high], "values": members, "missing_as": _text(known.missing)}
+    return about | labels
 
 
 def _bound(number: Fraction | None, kind: Kind) -> str | None:
@@ -254,7 +256,7 @@ def _bounds_text(bounds: Mapping[str, Any]) -> str:
 
 def _reads_text(name: str, known: Mapping[str, Any]) -> str:
     if known["values"] is not None:
-        return f"{name} is one of {_listed(known['values'])}"
+        return f"{name} is one of {_listed([labelled(one, known.get('labels', {})) for one in known['values']])}"
     low, high = known["clamped_to"]
     return f"{name} is clamped to {low} … {high}" if low is not None else f"{name} is {known['kind']}"
 
@@ -291,6 +293,12 @@ class ColumnMeaning:
     words: str
     reads: Mapping[str, Declared]
     level: Level | None = None
+
+    @property
+    def labels(self) -> Mapping[Any, str]:
+        """What values of a key mean, if it is a declared column as it is."""
+        name = self.expression.strip().removeprefix('"').removesuffix('"')
+        return {} if self.level is not None or name not in self.reads else dict(self.reads[name].labels)
 
 
 def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]:

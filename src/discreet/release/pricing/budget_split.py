@@ -297,7 +297,8 @@ def _nothing_expected(quote: Quote, amount: Fraction) -> InvalidParameter:
     if not columns:
         return InvalidParameter(
             f"no column of {name!r} has a ± that follows from public facts alone, so it cannot be weighed against "
-            "other tables: give it a share, or a price"
+            "other tables: give it a share of what the release spends, such as share = 0.05, or a price, such as "
+            f"{'rho' if quote.gaussian else 'epsilon'} = 0.01"
         )
     return InvalidParameter(
         f"how much {name!r} needs follows from what you expect of it, and nothing is declared: say expected = "
