@@ -78,7 +78,7 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
         ("discreet> ", "SELECT COUNT(*) AS n\n"),
         ("...> ", "FROM visi\t;\n"),
         ("[y/N]", "y\n"),
-        ("left: ε = 3.5", ""),
+        ("ε = 3.5", ""),
         ("discreet> ", "\\budget\n"),
         ("spent  1 charge", ""),
         ("discreet> ", "SELECT what is begun"),

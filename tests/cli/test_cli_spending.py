@@ -53,7 +53,7 @@ def test_a_budget_in_rho_needs_to_know_the_delta_of_a_limit(discreet, folder):
 def test_on_a_terminal_it_asks_and_yes_spends(discreet, folder):
     ran = on_terminal(*ASK, folder=folder, answers=(("[y/N]", "y\n"),))
     assert ran.code == 0
-    assert ran.out.index("price: ε = 0.5") < ran.out.index("[y/N]") < ran.out.index("±")
+    assert ran.out.index("price:") < ran.out.index("ε = 0.5") < ran.out.index("[y/N]") < ran.out.index("±")
     assert charges(discreet) == 1
 
 

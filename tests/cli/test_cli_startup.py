@@ -35,13 +35,6 @@ def test_nothing_is_coloured_without_a_terminal_or_with_no_color(folder):
     assert "\x1b[3" not in on_terminal("--help", folder=folder, NO_COLOR="1").out  # Bold may be; colours may not.
 
 
-def test_progress_tells_time_and_nothing_else(capsys):
-    from discreet.cli.policies import show_time
-
-    show_time(2.4, 600)
-    assert capsys.readouterr().err.strip() == "2 s of 600 s allowed"
-
-
 @pytest.mark.long
 def test_a_terminal_without_greek_letters_is_no_failure(folder):
     ran = process("budget", "--policy", "policy.toml", folder=folder, PYTHONIOENCODING="ascii")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from discreet.cli.options import function_named
-from discreet.cli.output import Block, TextTable, note
+from discreet.cli.output import Block, Styled, TextTable, working
 from discreet.errors import InvalidParameter
 from discreet.formatting import shortened
 
@@ -60,6 +60,7 @@ def _pairs(returned: Any) -> list[tuple[Any, Any]]:
 def audited_self(size: str, *, only: str | None, out: Path | None) -> SelfAuditAnswer:
     """Audit the library, and write the report to a file if one is named."""
     from discreet.lab.audit.self_audit import self_audit
+    from discreet.lab.audit.self_audit.audit_run import count_audits
 
     if size not in _SIZES:
         raise InvalidParameter("--size must be small or full")
@@ -68,7 +69,8 @@ def audited_self(size: str, *, only: str | None, out: Path | None) -> SelfAuditA
     chosen = list(_named(only))
     if not chosen:
         raise InvalidParameter("--only must be part of the name of something that is audited, such as Laplace")
-    found = self_audit(_SIZES[size], subjects=chosen, told=_tell)
+    with working("auditing", total=count_audits(_SIZES[size], chosen)) as current:
+        found = self_audit(_SIZES[size], subjects=chosen, told=lambda row: current.step(_told(row)))
     if out is not None:
         out.write_text(_WRITERS[out.suffix](found), encoding="utf-8")
     return SelfAuditAnswer.of(found)
@@ -81,8 +83,8 @@ def _named(only: str | None) -> Iterator[Subject]:
     return (subject for subject in catalogue() if wanted in f"{subject.part}: {subject.name}".lower())
 
 
-def _tell(row: Row) -> None:
-    note(f"{row.part}: {row.name}, {row.how}: {'holds' if row.holds else 'BROKEN'}")
+def _told(row: Row) -> str:
+    return f"{row.name}: {'holds' if row.holds else 'BROKEN'}"
 
 
 _WRITERS: dict[str, Any] = {
@@ -200,12 +202,23 @@ class SelfAuditAnswer:
         )
 
     def blocks(self) -> Iterator[Block]:
-        head = ("what", "relation", "how", "measure", "claimed", "shown", "margin", "")
-        rows = [_cells(row) for row in self.rows]
-        styles = ["" if row.holds else "bold red" for row in self.rows]
-        yield TextTable(head=head, rows=rows, right=frozenset({4, 5, 6}), styles=styles)
-        yield f"{self.headline}."
-        yield from self.notes
+        for how, meaning in zip(("exact", "measured"), self.notes, strict=True):
+            rows = [row for row in self.rows if row.how == how]
+            if rows:
+                yield Styled(meaning, labels={f"{how}:": "bold"})
+                yield _table(rows)
+                yield ""
+        yield Styled(f"{self.headline}.", "bold red" if self.broken else "bold green")
+
+
+def _table(rows: Sequence[AuditedRow]) -> TextTable:
+    return TextTable(
+        head=("what", "relation", "measure", "claimed", "shown", ""),
+        rows=[_cells(row) for row in rows],
+        right=frozenset({3, 4}),
+        marks={"holds": "green", "BROKEN": "bold red"},
+        bars={4: [round(row.shown / row.claimed, 9) if row.claimed else 0.0 for row in rows]},
+    )
 
 
 def _shown(data: object) -> str:
@@ -213,6 +226,8 @@ def _shown(data: object) -> str:
 
 
 def _cells(row: AuditedRow) -> tuple[str, ...]:
-    numbers = (f"{row.claimed:.4g}", f"{row.shown:.4g}", f"{row.margin:.2g}")
-    verdict = "holds" if row.holds else "BROKEN"
-    return f"{row.part}: {row.name}", row.relation, row.how, row.measure, *numbers, verdict
+    name = row.name if row.part == "mechanisms" or "." in row.name else f"{row.part}: {row.name}"
+    relation = row.relation.lower().replace("_", "-")
+    measure = row.measure.replace("epsilon at delta", "ε at δ =").replace("delta at epsilon", "δ at ε =")
+    measure = measure.replace("epsilon", "ε")
+    return name, relation, measure, f"{row.claimed:.4g}", f"{row.shown:.4g}", "holds" if row.holds else "BROKEN"

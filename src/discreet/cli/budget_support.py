@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import Block
+from discreet.cli.output import Block, Meter, Styled, level_style
 from discreet.cli.policies import open_ledger
 from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
@@ -44,9 +44,6 @@ def _new(said: str | None, old: Fraction | None, name: str) -> Fraction | None:
 
 
 # --- budgets: What is told of a budget: spent is rounded up, left is rounded down. ---
-
-
-_WIDTH = 40  # Characters of the bar.
 
 
 @final
@@ -100,9 +97,9 @@ class BudgetNow:
         )
 
     def blocks(self) -> Iterator[Block]:
-        full = round(_WIDTH * self.share_left)
-        yield f"{self.dataset}: {self.guarantee}"
-        yield f"left   {'█' * full}{'░' * (_WIDTH - full)} {int(1000 * self.share_left) / 10} %"
+        left = f"{int(1000 * self.share_left) / 10} %"
+        yield Styled(f"{self.dataset}: {self.guarantee}", labels={f"{self.dataset}:": "bold"})
+        yield Meter(label="left ", share=self.share_left, words=left, style=level_style(self.share_left))
         yield f"       {self.left.words}"
         yield f"spent  {self.spent.words}"
         for quota in self.quotas:

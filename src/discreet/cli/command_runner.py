@@ -13,7 +13,7 @@ import typer
 from typer.exceptions import TyperException
 
 from discreet.cli.exits import Code, Failure, Reason, code_of, kind_of
-from discreet.cli.output import printable, quiet, written
+from discreet.cli.output import complain, printable, quiet, written
 from discreet.errors import BudgetExceeded, DiscreetError, Refused
 
 __all__ = ["run", "told"]
@@ -61,7 +61,10 @@ def _failed(error: BaseException, *, as_json: bool) -> int:
         line=None if place is None else place.line,
         column=None if place is None else place.column,
     )
-    print(written(asdict(Failure(error=reason))) if as_json else f"{code.word}: {told(error)}", file=sys.stderr)
+    if as_json:
+        print(written(asdict(Failure(error=reason))), file=sys.stderr)
+    else:
+        complain(code.word, reason.message)
     if code is Code.BUG and os.environ.get("DISCREET_DEBUG"):
         print(_places(error), file=sys.stderr)
     return code

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from discreet.cli.output import note
+from discreet.cli.output import note, working
 from discreet.cli.release_support import Drafted
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
@@ -45,7 +45,8 @@ def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts
         raise InvalidParameter(
             "there is no terminal to ask on: say --yes to take all proposals, and read the plan after"
         )
-    seen = draft_plan(data, unit=unit, table=table)
+    with working(f"looking at {data.name}"):
+        seen = draft_plan(data, unit=unit, table=table)
     if sys.stderr.isatty():
         note(str(NotPrivate(f"what was seen in {data.name}")))
     draft = seen.value if yes else _settled(seen.value, unit)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, TextTable
+from discreet.cli.output import Block, Styled, TextTable
 from discreet.cli.policies import read_any_policy
 from discreet.errors import InvalidParameter
 from discreet.formatting import shortened
@@ -104,7 +104,8 @@ class VerifiedLedger:
         return cls(dataset=dataset, entries=len(entries), charges=charges, head=entries[-1].hash)
 
     def blocks(self) -> Iterator[Block]:
-        yield f"{self.dataset}: verified, {self.entries:,} entries of which {self.charges:,} are charges"
+        told = f"{self.dataset}: verified, {self.entries:,} entries of which {self.charges:,} are charges"
+        yield Styled(told, "bold green")
         yield f"the last one is {self.head}"
 
 
@@ -152,8 +153,9 @@ class History:
         return cls(dataset=ledger.account.dataset, entries=[Recorded.of(entry) for entry in ledger.history()])
 
     def blocks(self) -> Iterator[Block]:
-        rows = [(str(e.index), e.time, e.kind, e.principal, _short(e.purpose)) for e in self.entries]
-        yield TextTable(head=("", "time", "entry", "who", "what for"), rows=rows, right=frozenset({0}))
+        rows = [(str(e.index), _when(e.time), e.kind, e.principal, _short(e.purpose)) for e in self.entries]
+        head = ("", "time (UTC)", "entry", "who", "what for")
+        yield TextTable(head=head, rows=rows, right=frozenset({0}), marks={"charge": "cyan"})
 
 
 @final
@@ -201,8 +203,8 @@ class Claims:
         if not self.claims:
             yield "every read that was begun has its answer"
             return
-        rows = [(str(one.charge), one.dataset, one.principal, one.until, one.state) for one in self.claims]
-        yield TextTable(head=("charge", "data set", "who", "until", "state"), rows=rows, right=frozenset({0}))
+        rows = [(str(one.charge), one.dataset, one.principal, _when(one.until), one.state) for one in self.claims]
+        yield TextTable(head=("charge", "data set", "who", "until (UTC)", "state"), rows=rows, right=frozenset({0}))
         yield f"at {self.most} that count, nothing more is read for whoever asked: see ledger release, ledger reopen"
 
 
@@ -223,6 +225,11 @@ class Exported:
 
     def blocks(self) -> Iterator[Block]:
         yield f"{self.file}: {self.entries:,} entries"
+
+
+def _when(iso: str) -> str:
+    """Write a time in UTC as people read it."""
+    return iso.replace("T", " ").removesuffix("+00:00")
 
 
 def _short(text: str) -> str:

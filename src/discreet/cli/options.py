@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from discreet.cli.output import working
 from discreet.errors import InvalidParameter
 
 __all__ = [
@@ -66,9 +68,29 @@ def group(summary: str, *, example: str | None = None) -> typer.Typer:
     )
 
 
-def command(app: typer.Typer, name: str, *, example: str, panel: str | None = None) -> Callable[[F], F]:
-    """Add a command to a group, with an example at the end of its help. A test runs every example."""
-    return app.command(name, epilog=_epilog(example), rich_help_panel=panel)
+def command(
+    app: typer.Typer, name: str, *, example: str, panel: str | None = None, busy: str | None = None
+) -> Callable[[F], F]:
+    """Add a command to a group, with an example at the end of its help. A test runs every example.
+
+    One that may take seconds, and asks nothing, says by `busy` what it does: a terminal shows that it goes on.
+    """
+    add = app.command(name, epilog=_epilog(example), rich_help_panel=panel)
+
+    def added(function: F) -> F:
+        add(function if busy is None else _busy(function, busy))
+        return function
+
+    return added
+
+
+def _busy(function: Callable[..., Any], words: str) -> Callable[..., Any]:
+    @wraps(function)
+    def called(*arguments: Any, **named: Any) -> Any:
+        with working(words):  # Until there is something to show.
+            return function(*arguments, **named)
+
+    return called
 
 
 def _epilog(example: str) -> str:

@@ -11,13 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.cli.output import show_limit
 from discreet.errors import InvalidParameter, NotAuthorised
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.query import Policy, Session
 
-__all__ = ["asker", "needed", "open_ledger", "open_session", "read_any_policy", "show_time", "with_progress"]
+__all__ = ["asker", "needed", "open_ledger", "open_session", "read_any_policy", "with_progress"]
 
 _OF_PLANS = ("publish", "release", "running", "schedule", "output", "levels", "invariants")
 
@@ -78,7 +79,7 @@ def with_progress(policy: Policy) -> Policy:
     """Let a policy tell a terminal how the time goes."""
     if not sys.stderr.isatty():
         return policy
-    return replace(policy, resources=replace(policy.resources, on_progress=show_time))
+    return replace(policy, resources=replace(policy.resources, on_progress=_show_limit))
 
 
 def asker(principal: str | None) -> str:
@@ -89,7 +90,6 @@ def asker(principal: str | None) -> str:
         raise InvalidParameter("say who asks: --principal NAME") from None
 
 
-def show_time(gone: float, allowed: float) -> None:
-    """Show the seconds that are gone of those that are allowed; how much is done would tell about the data."""
-    sys.stderr.write(f"\r{gone:.0f} s of {allowed:.0f} s allowed \r")
-    sys.stderr.flush()
+def _show_limit(gone: float, allowed: float) -> None:
+    """Say how long it may take, beside the time that is gone; how much is done would tell about the data."""
+    show_limit(allowed)

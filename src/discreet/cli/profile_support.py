@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, note
+from discreet.cli.output import Block, Styled, note, working
 from discreet.cli.policies import asker, open_session
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
@@ -54,7 +54,8 @@ def profiled(
         else:
             price = PriceTag(words=plan.cost, epsilon=plan.epsilon)
             agree(price, limit=limit_of(max_epsilon), what="this profile")
-        found = plan.release()
+        with working("profiling"):
+            found = plan.release()
         return ProfileAnswer.of(found, found.write(out))
 
 
@@ -102,4 +103,4 @@ class ProfileAnswer:
 
     def blocks(self) -> Iterator[Block]:
         yield self.text
-        yield f"open {self.report}"
+        yield Styled(f"open {self.report}", "cyan")

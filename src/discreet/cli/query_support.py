@@ -10,7 +10,7 @@ from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, TextTable
+from discreet.cli.output import Block, Styled, TextTable, working
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import InvalidParameter
 from discreet.formatting import labelled
@@ -61,7 +61,8 @@ def ask(session: Session, sql: str, offer: TypedOffer, *, max_epsilon: str | Non
     plan = planned(session, sql, offer)
     price = price_of(plan.event, plan.cost, budget=session.ledger.account.budget, at_delta=at_delta)
     agree(price, limit=limit_of(max_epsilon), what="this question")
-    return TableAnswer.of(plan.release())
+    with working("answering"):
+        return TableAnswer.of(plan.release())
 
 
 def explained(session: Session, sql: str, offer: TypedOffer) -> Explained:
@@ -146,7 +147,7 @@ class TableAnswer:
         rows = [[_shown(row[column.name], column.labels) for column in self.columns] for row in self.rows]
         right = frozenset(i for i, column in enumerate(self.columns) if column.measured)
         yield TextTable(head=names, rows=rows, right=right)
-        yield f"± at {100 * self.confidence:g} %, {self.cost}, {self.relation}"
+        yield Styled(f"± at {100 * self.confidence:g} %, {self.cost}, {self.relation}", "bold")
         yield from (f"· {note}" for note in self.notes)
 
 
@@ -166,8 +167,7 @@ class Explained:
 
     def blocks(self) -> Iterator[Block]:
         pairs = [*self.facts.items(), *self.errors.items()]
-        width = max(len(name) for name, _ in pairs)
-        yield from (f"{name:<{width}}  {text}" for name, text in pairs)
+        yield TextTable(head=("", ""), rows=pairs, marks={name: "bold" for name, _ in pairs})
         yield from (f"· {note}" for note in self.notes)
 
 

@@ -7,16 +7,17 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, note
+from discreet.cli.output import Block, Styled, TextTable, note, working
 from discreet.cli.policies import asker, with_progress
 from discreet.cli.signing import signing_key
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
-from discreet.formatting import significant_up
+from discreet.formatting import percent, significant_up
 from discreet.release import price, publish, read_release_plan, series
 from discreet.release.cumulative.advance import NextCharge, next_charge
 from discreet.release.plan import Period, ReleasePlan
@@ -59,7 +60,8 @@ def released(
     else:
         note(f"{what} is paid already: it is written again, for nothing")
     timed = replace(plan, policy=with_progress(plan.policy))
-    bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
+    with working("publishing"):
+        bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
     others = [one.label for one in stands.due if one != period]
     if others:
         note(f"also due: {', '.join(others[:_SHOWN])}{' …' if len(others) > _SHOWN else ''}")
@@ -174,7 +176,55 @@ class PriceList:
         return cls(**said | {"total": Total(**said["total"])}, tables=tables, text=str(priced))
 
     def blocks(self) -> Iterator[Block]:
-        yield self.text
+        opening, _, *sections = self.text.removeprefix(self.title).split("\n\n")
+        yield Styled(self.title + opening, labels={self.title: "bold"})
+        yield ""
+        yield self._prices()
+        yield ""
+        yield self._errors()
+        for section in sections:
+            heading, _, told = section.partition("\n")
+            yield Styled(f"\n{heading}", "bold")
+            yield told
+
+    def _prices(self) -> TextTable:
+        """What each table costs, and its part of what all cost."""
+        parts = [self._part(table) for table in self.tables]
+        rows = [
+            (
+                table.name,
+                "unknown" if table.rows is None else f"{table.rows:,}",
+                table.price,
+                "–" if part is None else percent(part),
+                significant_up(table.epsilon_alone, 3),
+            )
+            for table, part in zip(self.tables, parts, strict=True)
+        ]
+        head = ("table", "rows", "price", "of all", "ε alone")
+        return TextTable(head=head, rows=rows, right=frozenset({1, 3, 4}), bars={3: [part or 0.0 for part in parts]})
+
+    def _part(self, table: TablePrice) -> float | None:
+        """The part of what is split that a table takes; None if it has an epsilon of its own beside a rho."""
+        amount = table.rho if self.total.unit == "rho" else table.epsilon
+        return None if amount is None else float(Fraction(amount) / Fraction(self.total.amount))
+
+    def _errors(self) -> TextTable:
+        """How exact each column will be; one that data must tell has no ±."""
+        rows = [
+            (table.name, name, "–" if error is None else f"± {significant_up(error, 3)}", _of_expected(table, name))
+            for table in self.tables
+            for name, error in _known(table)
+        ]
+        return TextTable(head=("table", "column", "at 95 %", "of what is expected"), rows=rows, right=frozenset({2, 3}))
+
+
+def _known(table: TablePrice) -> list[tuple[str, float | None]]:
+    return list(table.errors.items()) or [("–", None)]
+
+
+def _of_expected(table: TablePrice, name: str) -> str:
+    relative = table.relative_errors.get(name)  # As it is written: the nearest float may lie above.
+    return "–" if relative is None else f"{significant_up(100 * Fraction(str(relative)), 3)} %"
 
 
 @final
@@ -204,7 +254,9 @@ class CheckedPlan:
         )
 
     def blocks(self) -> Iterator[Block]:
-        yield self.text
+        first, *notes = self.text.split("\n")
+        yield Styled(first, "bold green")
+        yield from notes
 
 
 @final
@@ -224,8 +276,13 @@ class Drafted:
         return cls(plan=str(file), tables=tables, epsilon=checked.priced.epsilon, text=str(checked))
 
     def blocks(self) -> Iterator[Block]:
-        yield self.text
+        first, *notes = self.text.split("\n")
+        yield Styled(first, "bold green")
+        yield from notes
         yield f"Read {self.plan} and change what you know better; then: discreet plan price {self.plan}"
+
+
+_FACTS = ("plan", "released", "unfinished", "due", "gaps", "next", "price", "holds")
 
 
 @final
@@ -252,7 +309,7 @@ class PlanStatus:
         return cls(**series.to_json(), text=str(series))
 
     def blocks(self) -> Iterator[Block]:
-        yield self.text
+        yield Styled(self.text, labels=dict.fromkeys(_FACTS, "bold"))
 
 
 @final
@@ -270,4 +327,4 @@ class Written:
 
     def blocks(self) -> Iterator[Block]:
         yield self.bundle
-        yield f"open {self.report}"
+        yield Styled(f"open {self.report}", "cyan")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.budget_support import BudgetNow
 from discreet.cli.command_runner import told
 from discreet.cli.exits import Code, code_of
-from discreet.cli.output import note, printable, show
+from discreet.cli.output import complain, note, printable, show, working
 from discreet.cli.query_support import TableAnswer, TypedOffer, explained
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import DiscreetError, InvalidParameter
@@ -189,7 +189,7 @@ class Sitting:
         try:
             self._do(statement)
         except (DiscreetError, OSError, KeyboardInterrupt) as error:
-            note(f"{code_of(error).word}: {told(error)}")
+            complain(code_of(error).word, told(error))
             return code_of(error)
         return Code.OK
 
@@ -208,7 +208,9 @@ class Sitting:
         price = price_of(plan.event, plan.cost, budget=budget, at_delta=self._at_delta)
         agree(price, limit=self._allowed(), what="this question")
         self._spent += exact(price.epsilon or 0)
-        show(TableAnswer.of(plan.release()), as_json=False)
+        with working("answering"):
+            answer = TableAnswer.of(plan.release())
+        show(answer, as_json=False)
         note(f"left: {self._session.left}")
 
     def _allowed(self) -> Fraction | None:

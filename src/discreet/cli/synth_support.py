@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.cli.output import Block, note
+from discreet.cli.output import Block, Styled, note, working
 from discreet.cli.policies import asker, open_session
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
@@ -88,17 +88,18 @@ def fitted(
     _check_writable(out)
     domain = None if wanted.domain is None else read_domain(wanted.domain)
     with _session(source, unit, ledger, wanted, principal) as session:
-        planned = plan(
-            wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
-            wanted.method,
-            domain=domain,
-            epsilon=wanted.epsilon,
-            delta=wanted.delta,
-            unit=session.unit.column,
-            rows_per_unit=wanted.rows_per_unit,
-            label=wanted.label,
-            session=session,
-        )
+        with working("planning"):
+            planned = plan(
+                wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
+                wanted.method,
+                domain=domain,
+                epsilon=wanted.epsilon,
+                delta=wanted.delta,
+                unit=session.unit.column,
+                rows_per_unit=wanted.rows_per_unit,
+                label=wanted.label,
+                session=session,
+            )
         note(planned.description)
         agree(_price(planned.promise.epsilon, planned.promise.delta), limit=limit_of(max_epsilon), what="this model")
         model: SyntheticModel = planned.fit(progress=sys.stderr.isatty())
@@ -263,9 +264,9 @@ class FittedModel:
         )
 
     def blocks(self) -> Iterator[Block]:
-        yield f"wrote {self.file} ({self.method}). It may be published."
+        yield Styled(f"wrote {self.file} ({self.method}). It may be published.", "bold green")
         yield self.promise
-        yield f"next: discreet synth sample {self.file} --out synthetic.csv"
+        yield Styled(f"next: discreet synth sample {self.file} --out synthetic.csv", "cyan")
 
 
 @final
@@ -278,7 +279,7 @@ class SampledRows:
     promise: str
 
     def blocks(self) -> Iterator[Block]:
-        yield f"wrote {self.rows:,} made-up rows to {self.file}. They may be published."
+        yield Styled(f"wrote {self.rows:,} made-up rows to {self.file}. They may be published.", "bold green")
         yield self.promise
 
 
@@ -300,4 +301,4 @@ class EvaluatedModel:
 
     def blocks(self) -> Iterator[Block]:
         yield self.text
-        yield f"open {self.report}"
+        yield Styled(f"open {self.report}", "cyan")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from plan_texts import GOOD, written
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import significant_up
 from discreet.release import price, read_release_plan
 from discreet.release.pricing.budget_split import SplitPart, amounts, weights
 from discreet.release.pricing.priced_release import PricedRelease, advice
@@ -116,9 +117,20 @@ def test_a_greedy_table_does_not_ruin_the_others(change, tmp_path):
             assert error <= most * other.errors[column] + 1, (one.name, column)
     assert ours.tables[-1].amount > 2 * evenly.tables[-1].amount, "whoever needs it most still gets most"
     assert sum(one.amount for one in ours.tables) == ours.total <= ours.tables[-1].amount * 2
-    (named,) = (line for line in advice(ours) if "would take more" in line)
-    assert named.startswith("few takes ")
-    assert not any("would take more" in line for line in advice(evenly))
+    part = significant_up(100 * ours.tables[-1].amount / ours.total, 2)
+    first, alternatives, *_ = advice(ours)
+    assert first.startswith(f"few takes {part} % of the price, for cost, and would take more")
+    assert 'split = "even"' in alternatives
+    assert "each of 5 tables then takes 20 %" in alternatives
+    even_cost, our_cost = evenly.tables[-1].errors["cost"], ours.tables[-1].errors["cost"]
+    told = float(alternatives.partition("cost errs ")[2].split()[0])  # Rounded up, to two digits.
+    assert float(even_cost / our_cost) <= told <= 1.06 * float(even_cost / our_cost)
+    assert not any(" of the price" in line for line in advice(evenly))
+
+
+def test_a_table_that_asks_for_most_of_the_price_itself_is_named_first(tmp_path):
+    found = priced(tmp_path, ("share = 0.8", "", ""))
+    assert next(advice(found)).startswith(f"{found.tables[0].name} takes 80 % of the price, as it says itself")
 
 
 @pytest.mark.parametrize("epsilon", [1, 8, 60])

@@ -38,7 +38,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "attributes", example=_EXAMPLE)(attributes)
+    command(attack, "attributes", example=_EXAMPLE, busy="attacking")(attributes)
 
 
 def attributes(

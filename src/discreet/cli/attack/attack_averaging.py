@@ -22,7 +22,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "averaging", example=_EXAMPLE)(averaging)
+    command(attack, "averaging", example=_EXAMPLE, busy="attacking")(averaging)
 
 
 def averaging(

@@ -49,7 +49,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "differencing", example=_EXAMPLE)(differencing)
+    command(attack, "differencing", example=_EXAMPLE, busy="attacking")(differencing)
 
 
 def differencing(

@@ -36,7 +36,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "floating-point", example=_EXAMPLE)(floating_point)
+    command(attack, "floating-point", example=_EXAMPLE, busy="attacking")(floating_point)
 
 
 def floating_point(

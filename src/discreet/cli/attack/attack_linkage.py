@@ -38,7 +38,7 @@ _Person = Annotated[
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "linkage", example=_EXAMPLE)(linkage)
+    command(attack, "linkage", example=_EXAMPLE, busy="attacking")(linkage)
 
 
 def linkage(

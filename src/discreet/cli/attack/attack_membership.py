@@ -38,7 +38,7 @@ _Train = Annotated[
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "membership", example=_EXAMPLE)(membership)
+    command(attack, "membership", example=_EXAMPLE, busy="attacking")(membership)
 
 
 def membership(

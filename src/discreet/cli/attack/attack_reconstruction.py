@@ -33,8 +33,8 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add both commands."""
-    command(attack, "reconstruction", example=_ROWS)(reconstruction)
-    command(attack, "subset-counts", example=_SECRETS)(subset_counts)
+    command(attack, "reconstruction", example=_ROWS, busy="attacking")(reconstruction)
+    command(attack, "subset-counts", example=_SECRETS, busy="attacking")(subset_counts)
 
 
 def reconstruction(

@@ -41,7 +41,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "scoreboard", example=_EXAMPLE)(scoreboard)
+    command(attack, "scoreboard", example=_EXAMPLE, busy="attacking")(scoreboard)
 
 
 def scoreboard(

@@ -35,7 +35,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "sticky", example=_EXAMPLE)(sticky)
+    command(attack, "sticky", example=_EXAMPLE, busy="attacking")(sticky)
 
 
 def sticky(

@@ -33,7 +33,7 @@ _Plot = Annotated[Path | None, typer.Option("--plot", help="Plot the result to t
 
 def add_to(attack: typer.Typer) -> None:
     """Add the command."""
-    command(attack, "tracing", example=_EXAMPLE)(tracing)
+    command(attack, "tracing", example=_EXAMPLE, busy="attacking")(tracing)
 
 
 def tracing(

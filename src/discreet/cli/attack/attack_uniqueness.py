@@ -40,12 +40,12 @@ _Facts = Annotated[list[str], typer.Option("--fact", help="A known fact about on
 def add_to(attack: typer.Typer) -> None:
     """Add both commands."""
     example = "discreet attack uniqueness stays.parquet --columns zip,birth_date,sex --person patient"
-    command(attack, "uniqueness", example=example)(uniqueness)
+    command(attack, "uniqueness", example=example, busy="attacking")(uniqueness)
     example = (
         "discreet attack singling-out stays.parquet --fact zip=37360 --fact birth_date=1929-10-15 \\\n"
         "  --fact sex=f --person patient"
     )
-    command(attack, "singling-out", example=example)(singling_out)
+    command(attack, "singling-out", example=example, busy="attacking")(singling_out)
 
 
 def uniqueness(

@@ -24,6 +24,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
     accountant,
     "compose",
     example='discreet account compose "gaussian:sigma=20 x 10, laplace:scale=30" --delta 1e-6',
+    busy="composing",
 )
 def compose(
     events: Annotated[str, typer.Argument(help='Such as "gaussian:sigma=2 x 10, laplace:scale=3"; "@ 0.01" samples.')],
@@ -36,7 +37,7 @@ def compose(
     show(composed(events, delta), as_json=as_json)
 
 
-@command(accountant, "convert", example="discreet account convert --rho 0.1 --delta 1e-6")
+@command(accountant, "convert", example="discreet account convert --rho 0.1 --delta 1e-6", busy="converting")
 def convert(
     rho: Annotated[str | None, typer.Option("--rho", help="Convert from the ρ of zero-concentrated DP (zCDP).")] = None,
     mu: Annotated[str | None, typer.Option("--mu", help="Convert from the µ of Gaussian DP.")] = None,
@@ -54,6 +55,7 @@ def convert(
     accountant,
     "calibrate",
     example="discreet account calibrate --epsilon 2 --delta 1e-6 --steps 1000 --sampling-rate 0.01",
+    busy="calibrating",
 )
 def calibrate(
     epsilon: Annotated[str, typer.Option("--epsilon", help="The total ε of all releases.")],

@@ -37,7 +37,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
         "Audit a claim of privacy: a statistical lower bound on ε, for this library or for a function of yours."
     )
     command(audit, "self", example=_SELF)(self_audit)
-    command(audit, "mechanism", example=_MECHANISM)(mechanism)
+    command(audit, "mechanism", example=_MECHANISM, busy="auditing")(mechanism)
     app.add_typer(audit, name="audit", rich_help_panel=panel)
 
 

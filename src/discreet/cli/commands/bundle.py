@@ -11,7 +11,7 @@ import typer
 
 from discreet.cli.exits import Code
 from discreet.cli.options import AsJson, command, group
-from discreet.cli.output import Block, TextTable, show
+from discreet.cli.output import Block, Styled, TextTable, show
 
 if TYPE_CHECKING:
     from discreet.release.bundle.verification import Verified
@@ -26,7 +26,9 @@ def add_to(app: typer.Typer, panel: str) -> None:
     app.add_typer(bundle, name="bundle", rich_help_panel=panel)
 
 
-@command(bundle, "verify", example="discreet bundle verify published/stays-2025 --ledger northmere.ledger")
+@command(
+    bundle, "verify", example="discreet bundle verify published/stays-2025 --ledger northmere.ledger", busy="verifying"
+)
 def verify(
     path: Annotated[Path, typer.Argument(help="The folder or the .zip file.", metavar="BUNDLE")],
     ledger: Annotated[
@@ -103,9 +105,9 @@ class VerifiedBundle:
         )
 
     def blocks(self) -> Iterator[Block]:
-        yield f"{self.name}: {self.known}"
+        status = "BAD" if self.outcome == "NOT VERIFIED" else "ok" if self.ok else "not checked"
+        yield Styled(f"{self.name}: {self.known}", _STYLES[status])
         rows = [(check.status, check.what) for check in self.checks]
-        styles = [_STYLES[check.status] for check in self.checks]
-        yield TextTable(head=("", "what was checked"), rows=rows, styles=styles)
+        yield TextTable(head=("", "what was checked"), rows=rows, marks=_STYLES)
         yield from (problem for check in self.checks for problem in check.problems)
         yield from (check.not_checked for check in self.checks if check.not_checked)

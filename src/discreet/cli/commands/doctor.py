@@ -16,7 +16,7 @@ __all__ = ["add_to"]
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    command(app, "doctor", panel=panel, example="discreet doctor")(doctor)
+    command(app, "doctor", panel=panel, example="discreet doctor", busy="looking")(doctor)
 
 
 def doctor(

@@ -28,7 +28,9 @@ _Plot = Annotated[
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    command(app, "explain-epsilon", example="discreet explain-epsilon 1.0 --delta 1e-6", panel=panel)(explain_epsilon)
+    command(app, "explain-epsilon", example="discreet explain-epsilon 1.0 --delta 1e-6", panel=panel, busy="computing")(
+        explain_epsilon
+    )
 
 
 def explain_epsilon(

@@ -21,7 +21,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
     app.add_typer(ledger, name="ledger", rich_help_panel=panel)
 
 
-@command(ledger, "verify", example="discreet ledger verify --policy plan.toml")
+@command(ledger, "verify", example="discreet ledger verify --policy plan.toml", busy="verifying")
 def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
     """Verify the whole ledger: hash chain, order, sums, declarations and answers; exit code 3 if anything is wrong."""
     from discreet.cli.ledger_support import VerifiedLedger
@@ -32,7 +32,7 @@ def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
         show(VerifiedLedger.of(record), as_json=as_json)
 
 
-@command(ledger, "history", example="discreet ledger history --policy plan.toml")
+@command(ledger, "history", example="discreet ledger history --policy plan.toml", busy="reading the ledger")
 def history(policy: PolicyFile, as_json: AsJson = False) -> None:
     """List every entry: charges with who and what for, answers, raised budgets."""
     from discreet.cli.ledger_support import History
@@ -42,7 +42,7 @@ def history(policy: PolicyFile, as_json: AsJson = False) -> None:
         show(History.of(record), as_json=as_json)
 
 
-@command(ledger, "export", example="discreet ledger export record.jsonl --policy plan.toml")
+@command(ledger, "export", example="discreet ledger export record.jsonl --policy plan.toml", busy="exporting")
 def export(
     to: Annotated[Path, typer.Argument(help="The file to write, as JSON lines; it must not exist.", metavar="FILE")],
     policy: PolicyFile,
@@ -57,7 +57,7 @@ def export(
         show(Exported.of(record, to), as_json=as_json)
 
 
-@command(ledger, "claims", example="discreet ledger claims --policy plan.toml")
+@command(ledger, "claims", example="discreet ledger claims --policy plan.toml", busy="reading the ledger")
 def claims(policy: PolicyFile, as_json: AsJson = False) -> None:
     """List the reads that were begun and have no answer, and whether an answer may still come. It shows no data.
 

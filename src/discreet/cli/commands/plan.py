@@ -20,7 +20,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
     app.add_typer(plan, name="plan", rich_help_panel=panel)
 
 
-@command(plan, "check", example="discreet plan check plan.toml")
+@command(plan, "check", example="discreet plan check plan.toml", busy="checking")
 def check(file: PlanFile, as_json: AsJson = False) -> None:
     """Check everything that can be checked without data; a mistake is named with its line and how to fix it."""
     from discreet.cli.release_support import CheckedPlan
@@ -29,7 +29,7 @@ def check(file: PlanFile, as_json: AsJson = False) -> None:
     show(CheckedPlan.of(check(read_release_plan(file))), as_json=as_json)
 
 
-@command(plan, "price", example="discreet plan price plan.toml")
+@command(plan, "price", example="discreet plan price plan.toml", busy="pricing")
 def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> None:
     """Show what a release costs, the ± of every table, which groups stay hidden, and what to change."""
     from discreet.cli.release_support import PriceList, period_of
@@ -39,7 +39,7 @@ def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> Non
     show(PriceList.of(price(read, period_of(read, period))), as_json=as_json)
 
 
-@command(plan, "status", example="discreet plan status plan.toml")
+@command(plan, "status", example="discreet plan status plan.toml", busy="reading the ledger")
 def status(file: PlanFile, as_json: AsJson = False) -> None:
     """List which periods were released, are due or were skipped, and for how many more the budget lasts."""
     from discreet.cli.release_support import PlanStatus, standing
@@ -47,7 +47,7 @@ def status(file: PlanFile, as_json: AsJson = False) -> None:
     show(PlanStatus.of(standing(file)), as_json=as_json)
 
 
-@command(plan, "dummy", example="discreet plan dummy plan.toml")
+@command(plan, "dummy", example="discreet plan dummy plan.toml", busy="making a bundle up")
 def dummy(
     file: PlanFile,
     folder: Annotated[Path, typer.Argument(help="The folder to write the bundle to.")] = Path("dummy"),

@@ -51,6 +51,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
         "explain",
         panel=panel,
         example='discreet explain "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n  --policy plan.toml',
+        busy="planning",
     )(explain)
 
 

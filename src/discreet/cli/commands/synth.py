@@ -64,7 +64,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
     app.add_typer(synth, name="synth", rich_help_panel=panel)
 
 
-@command(synth, "domain", example="discreet synth domain plan.toml --out domain.toml")
+@command(synth, "domain", example="discreet synth domain plan.toml --out domain.toml", busy="reading")
 def domain(
     source: _Source, table: _Table = None, out: _DomainOut = Path("domain.toml"), as_json: AsJson = False
 ) -> None:
@@ -102,7 +102,7 @@ def fit(
     show(found, as_json=as_json)
 
 
-@command(synth, "sample", example="discreet synth sample stays.safetensors --out synthetic.csv")
+@command(synth, "sample", example="discreet synth sample stays.safetensors --out synthetic.csv", busy="sampling")
 def sample(
     model: _Model, rows: _SampleRows = None, out: _SampleOut = Path("synthetic.csv"), as_json: AsJson = False
 ) -> None:
@@ -112,7 +112,7 @@ def sample(
     show(sampled(model, rows, out), as_json=as_json)
 
 
-@command(synth, "evaluate", example=_EVALUATE_EXAMPLE)
+@command(synth, "evaluate", example=_EVALUATE_EXAMPLE, busy="evaluating")
 def evaluate(
     model: _Model,
     table: _Real,

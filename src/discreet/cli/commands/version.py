@@ -11,7 +11,7 @@ from typing import final
 import typer
 
 from discreet.cli.options import AsJson, command
-from discreet.cli.output import Block, TextTable, show
+from discreet.cli.output import Block, Styled, TextTable, show
 
 __all__ = ["Check", "Health", "Version", "add_to"]
 
@@ -67,9 +67,11 @@ class Health:
 
     def blocks(self) -> Iterator[Block]:
         rows = [("ok" if check.ok else "NOT OK", check.name, check.found) for check in self.checks]
-        styles = ["green" if check.ok else "bold red" for check in self.checks]
-        yield TextTable(head=("", "what", "found"), rows=rows, styles=styles)
+        yield TextTable(head=("", "what", "found"), rows=rows, marks={"ok": "green", "NOT OK": "bold red"})
         for check in self.checks:
             if not check.ok:
                 yield f"{check.name}: {check.fix}"
-        yield "Everything is in order." if self.healthy else "Fix what is not ok before you publish from here."
+        if self.healthy:
+            yield Styled("Everything is in order.", "bold green")
+        else:
+            yield Styled("Fix what is not ok before you publish from here.", "bold red")

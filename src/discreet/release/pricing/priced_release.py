@@ -204,13 +204,14 @@ def _aligned(rows: Sequence[tuple[str, ...]]) -> list[str]:
 # --- advice: What to change in a plan to get more for the same price, or the same for less. ---
 
 
+_MORE = Fraction(5, 4)  # Of an even part: whoever takes no more is not greedy.
 _HELD = Fraction(51, 100)  # Of an even part: whoever has no more is held at the floor, but for rounding.
 
 
 def advice(release: PricedRelease) -> Iterator[str]:
     """Say what decides the error, and what would make it smaller."""
+    yield from _largest(release)
     yield from _worst(release)
-    yield from _greedy(release)
     yield from _undeclared(release)
     yield from _several(release)
     yield from _hidden(release)
@@ -266,21 +267,51 @@ def _worst(release: PricedRelease) -> Iterator[str]:
     yield f"the largest relative error is that of {column} in {table.name}: {significant_up(100 * error, 3)} %.{more}"
 
 
-def _greedy(release: PricedRelease) -> Iterator[str]:
-    """Name the table that would take most of all if the others were not held at half of an even part."""
+def _largest(release: PricedRelease) -> Iterator[str]:
+    """Name what takes most of the price, what for, and how the others would get more of it."""
+    published = _published(release)
+    takes = {name: sum((_split(release, table) for table in tables), Fraction(0)) for name, tables in published.items()}
+    name = max(takes, key=lambda name: takes[name], default="")
+    if not name or takes[name] * len(takes) <= _MORE * release.total:
+        return
+    part = f"{name} takes {significant_up(100 * takes[name] / release.total, 2)} % of the price"
     free = [table for table in release.tables if table.plan.wish == Wish()]
-    split = sum((table.amount for table in free), Fraction(0))
-    if release.plan.allowance.split != "accuracy" or len(free) < 2 or not split:
-        return
-    least, greedy = min(table.amount for table in free), max(free, key=lambda table: table.amount)
-    if least * len(free) > _HELD * split:
-        return
-    column = max(greedy.relative_errors, key=lambda name: greedy.relative_errors[name], default="")
+    if any(table not in free for table in published[name]):
+        yield f"{part}, as it says itself: a smaller share or price, or a larger error, leaves more for the others"
+    elif release.plan.allowance.split == "accuracy" and len(free) > 1:
+        yield from _needed(release, part, published[name], free)
+    else:
+        yield f"{part}, with {len(published[name])} of {len(release.tables)} tables: share = … gives it another part"
+
+
+def _needed(
+    release: PricedRelease, part: str, tables: Sequence[PricedTable], free: Sequence[PricedTable]
+) -> Iterator[str]:
+    """Say for which column the split gives so much, and what an even one would change."""
+    errors = {column: error for table in tables for column, error in table.relative_errors.items()}
+    column = max(errors, key=lambda name: errors[name], default="it")
+    amounts = [_split(release, table) for table in free]
+    even = sum(amounts, Fraction(0)) / len(free)
+    held = min(amounts) <= _HELD * even
+    yield f"{part}, for {column}{', and would take more: every table keeps half of an even part' if held else ''}"
     yield (
-        f"{greedy.name} takes {significant_up(100 * greedy.amount / split, 2)} % of what is split among {len(free)} "
-        f"tables, for {column}, and would take more: every table keeps half of an even part. Narrow the bounds of what "
-        'it adds up, publish it in fewer groups, or say its error or share; or write split = "even" in [release]'
+        "to leave more for the others, narrow the bounds of what it adds up, publish it in fewer groups, or write its "
+        f'share or error. Or write split = "even" in [release]: each of {len(free)} tables then takes '
+        f"{significant_up(100 * even / release.total, 2)} %, {column} errs {_change(release, max(amounts) / even)}, "
+        f"and what takes least now {_change(release, min(amounts) / even)}"
     )
+
+
+def _split(release: PricedRelease, table: PricedTable) -> Fraction:
+    """Return how much of what is split a table takes: nothing, if it has an epsilon of its own beside a rho."""
+    gaussian = is_gaussian(release.plan.allowance)
+    return table.amount if gaussian == (table.priced.spend.rho is not None) else Fraction(0)
+
+
+def _change(release: PricedRelease, less: Fraction) -> str:
+    """Say by how much an error changes if so many times less is paid for it."""
+    factor = float(less) ** 0.5 if is_gaussian(release.plan.allowance) else float(less)
+    return f"{significant_up(factor, 2)} times as much"
 
 
 def _twice(release: PricedRelease) -> float | None:

@@ -15,7 +15,7 @@ from discreet.lab.audit.self_audit.subjects import BlackBox, ListedSubject, Subj
 from discreet.lab.verify.small_worlds import neighbours
 from discreet.pages.kit import PAGE_STYLE, document, opening, paragraph, table, words
 
-__all__ = ["Row", "SelfAudit", "self_audit"]
+__all__ = ["Row", "SelfAudit", "count_audits", "self_audit"]
 
 # --- auditing: Audit this library: exactly where a law is listed, by outputs where it is not. ---
 
@@ -47,6 +47,11 @@ def self_audit(
         if told is not None:
             told(row)
     return SelfAudit(size=size, level=_LEVEL, rows=tuple(rows), seconds=time.perf_counter() - begun)
+
+
+def count_audits(size: Literal["small", "full"], subjects: Iterable[Subject]) -> int:
+    """Return how many rows an audit of `subjects` has."""
+    return sum(1 for _ in _chosen(subjects, size))
 
 
 def _chosen(subjects: Iterable[Subject], size: str) -> Iterator[Subject]:
