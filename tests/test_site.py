@@ -102,6 +102,8 @@ def test_the_site_names_the_version(site):
 WORDS = {
     "pip install": "quickstart.html",
     "household": "session.html",
+    "delimiter": "session.html",
+    "decimal comma": "session.html",
     "group by": "session.html",
     "groupby": "session.html",
     "jupyter": "plots.html",
