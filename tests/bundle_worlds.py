@@ -108,10 +108,19 @@ def pure_text() -> str:
     return plan_text(first, more="").replace("delta = 1e-6\n", "").replace("delta = 1e-7\n", "")
 
 
-def release(folder: Path, text: str | None = None) -> Published:
+def household_text() -> str:
+    """The same for households of a census, by an ugly column and with limits that can cut; a series beside it."""
+    unit = '[unit]\ncolumn = "SERIALNO"\nname = "household"\nmax_groups = 2\nmax_rows_per_group = 3\n'
+    return plan_text(more=INVARIANT + SERIES).replace('[unit]\ncolumn = "patient"\n', unit)
+
+
+def release(folder: Path, text: str | None = None, *, unit: str = "patient") -> Published:
     """Release the first period of a plan in `folder`, and return what its bundle is written of."""
     (folder / "plan.toml").write_text(plan_text() if text is None else text, encoding="utf-8")
-    pq.write_table(stays(), folder / "stays.parquet")
+    table = stays()
+    pq.write_table(
+        table.rename_columns([unit if n == "patient" else n for n in table.column_names]), folder / "stays.parquet"
+    )
     plan = read_release_plan(folder / "plan.toml")
     caught: list[Published] = []
     with pytest.MonkeyPatch.context() as patch:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 
 import pytest
 from cli_folder import Ran
+from format_worlds import FORMATS
 
 from discreet.cli.command_runner import run
 from discreet.cli.options import function_named
@@ -58,3 +60,17 @@ def test_an_epsilon_is_explained_and_drawn(own, capfd):
     assert "at most 69.2 %" in ran.out
     assert (own / "meaning.svg").exists()
     assert told(capfd, "explain-epsilon").code != 0
+
+
+def test_a_bundle_is_explained_by_its_own_noise(own, capfd):
+    bundle = str(FORMATS / "bundle" / "bundle")
+    ran = told(capfd, "explain-epsilon", "--bundle", bundle)
+    assert ran.code == 0, ran.err
+    assert "in at most 59.0 %" in ran.out.replace("59 %", "59.0 %"), "the number of its guarantee.md"
+    for more in (["1"], ["--delta", "1e-6"], ["--mu", "1"]):
+        refused = told(capfd, "explain-epsilon", *more, "--bundle", bundle)
+        assert (refused.code, "leave EPSILON" in refused.err) == (2, True)
+    shutil.copytree(bundle, own / "forged")
+    page = own / "forged" / "guarantee.md"
+    page.write_text(page.read_text(encoding="utf-8").replace("59.0 %", "50.1 %"), encoding="utf-8")
+    assert "not consistent" in told(capfd, "explain-epsilon", "--bundle", "forged").err

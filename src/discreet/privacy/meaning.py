@@ -377,11 +377,7 @@ def sentences(meaning: Meaning) -> Iterator[str]:
         "Is one person in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees what was "
         f"released, in at most {chance_up(meaning.success)}."
     )
-    if isinstance(meaning.event, (PureDP, ApproxDP)):
-        yield (
-            "This is for ε and δ alone, whatever the noise. A release whose noise is known may allow less for the same "
-            "ε: its report tells the bound of its own noise."
-        )
+    yield from _reconciled(meaning)
     if meaning.odds is None:
         yield "There is no ε at this δ: say a δ above 0 to be told how far beliefs and odds may change."
         return
@@ -389,6 +385,24 @@ def sentences(meaning: Meaning) -> Iterator[str]:
     yield f"Odds change at most {_factor(meaning.odds)}-fold{apart}."
     rare = meaning.beliefs[0]
     yield f"Who thought it was {chance(float(rare.before))} thinks afterwards that it is at most {chance(rare.after)}."
+
+
+def _reconciled(meaning: Meaning) -> Iterator[str]:
+    """Say why one ε and δ have two such numbers: the pair alone allows what the worst noise that has it would."""
+    if isinstance(meaning.event, (PureDP, ApproxDP)):
+        yield (
+            "This is for ε and δ alone, whatever the noise. A release whose noise is known may allow less for the same "
+            "ε: its report, and discreet explain-epsilon --bundle, tell the bound of its own noise."
+        )
+    elif meaning.epsilon:
+        level, delta = Fraction(meaning.epsilon), Fraction(meaning.delta)
+        pair = chance_up(best_guess(ApproxDP(level, delta) if delta else PureDP(level)))
+        if pair != chance_up(meaning.success):
+            at = f", δ = {meaning.delta:.3g}" if delta else ""
+            yield (
+                f"This is for the noise that was added. Of ε = {meaning.epsilon:.6g}{at} alone, whatever the noise, a "
+                f"bound of {pair} follows."
+            )
 
 
 def compared_rows(meaning: Meaning) -> list[tuple[str, ...]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
@@ -16,6 +17,7 @@ __all__ = [
     "Resources",
     "Unit",
     "UnitLimits",
+    "counted_rows",
     "public",
 ]
 
@@ -35,18 +37,25 @@ class Unit:
         column: The column that identifies the unit; "row" protects rows.
         max_groups: In how many groups of an answer a unit is counted at most (contribution bounding).
         max_rows_per_group: With how many of its rows in each at most.
+        name: What one unit is called in all texts, such as "household"; the column's own name if left out. Changing it
+            changes neither prices nor which answers were paid for.
+        plural: What several are called, if that is not the English plural of `name`.
 
     Raises:
-        InvalidParameter: If limits are said for rows, or are not positive.
+        InvalidParameter: If limits or a name are said for rows, limits are not positive, or a name is no plain words.
 
     Examples:
         >>> dp.Unit("patient", max_groups=2).max_rows_per_group
         1
+        >>> dp.Unit("SERIALNO", name="household").nouns
+        'households'
     """
 
     column: str  # "row" protects rows; a column of that name cannot be the unit
     max_groups: int = 1
     max_rows_per_group: int = 1
+    name: str | None = field(default=None, kw_only=True)
+    plural: str | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -57,10 +66,72 @@ class Unit:
             raise InvalidParameter(
                 "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"
             )
+        self._check_words()
+
+    def _check_words(self) -> None:
+        if self.plural is not None and self.name is None:
+            raise InvalidParameter('plural is of a name: say name="household" too, or leave it out')
+        for what, said in (("name", self.name), ("plural", self.plural)):
+            if said is None:
+                continue
+            if self.is_row:
+                raise InvalidParameter(
+                    f'{what} is for a unit column: unit="row" protects rows, and a text that calls a row a person '
+                    "would promise what does not hold. Leave it out, or name the column that tells people apart"
+                )
+            _check_noun(what, said)
 
     @property
     def is_row(self) -> bool:
         return self.column == "row"
+
+    @property
+    def noun(self) -> str:
+        """What one unit is called."""
+        return self.column if self.name is None else self.name
+
+    @property
+    def nouns(self) -> str:
+        """What several are called."""
+        if self.name is None:
+            return "rows" if self.is_row else f"different values of {self.column}"
+        return _plural(self.name) if self.plural is None else self.plural
+
+    @property
+    def whom(self) -> str:
+        """Who is protected together, in a few words that are exact."""
+        if self.is_row:
+            return "each row"
+        shared = f"everybody who shares a {self.column}"
+        return shared if self.name is None else f"each {self.name} ({shared})"
+
+
+_LONGEST_NOUN = 40
+_JOINS = " -'’"
+
+
+def _check_noun(what: str, said: str) -> None:
+    """Take words only: a number, a sign or an invisible letter could make a promise of a text that it stands in."""
+    if not isinstance(said, str) or not 0 < len(said) <= _LONGEST_NOUN:
+        raise InvalidParameter(f"{what} must be a text of at most {_LONGEST_NOUN} letters, such as household")
+    joined = any(letter in _JOINS for letter in (said[0], said[-1])) or "  " in said
+    if joined or not all(letter in _JOINS or unicodedata.category(letter)[0] in "LM" for letter in said):
+        raise InvalidParameter(
+            f"{what} must be plain words, such as household: letters, with single spaces, hyphens or apostrophes "
+            "between them"
+        )
+
+
+def _plural(noun: str) -> str:
+    """Return the regular plural of an English noun."""
+    if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def counted_rows(unit: Unit) -> str:
+    """Say of which rows values and confidence intervals are: where limits can cut, of those that are left."""
+    return "all rows" if unit.is_row else "the counted rows"
 
 
 @final

@@ -35,13 +35,12 @@ from discreet.release.bundle.dictionary import ColumnMeaning, meanings_of
 from discreet.release.bundle.manifest import DUMMY, sha256, table_file, verify_command
 from discreet.release.bundle.wording import (
     bounded_words,
-    confidence_words,
     counted_words,
     factor_words,
     guess_words,
+    interval_words,
     invariant_words,
     lifetime_words,
-    noun,
     period_words,
     series_words,
     signer_words,
@@ -86,10 +85,7 @@ def _legend(published: Published) -> str:
     scale = Scale(0.0, 10.0)
     samples = [
         (strip(scale, 7.0, grid=False), "released value"),
-        (
-            strip(scale, 0.0, low=2.5, high=8.5, grid=False),
-            f"interval: holds the exact value of the counted rows {confidence_words(published)} of the time",
-        ),
+        (strip(scale, 0.0, low=2.5, high=8.5, grid=False), interval_words(published)),
     ]
     if published.plan.output.tidy and any(table.tidy is not None for table in published.tables):
         samples.append((strip(scale, 0.0, mark=5.0, grid=False), "tidy value"))
@@ -248,17 +244,18 @@ def head_part(published: Published, claim: StatedGuarantee) -> str:
 
 
 def _cards(claim: StatedGuarantee) -> list[tuple[str, str, str]]:
-    protected = "Each row" if claim.is_row else f"Every {claim.unit}"
-    budget = claim.budget.describe() if claim.lifetime_guess is None else f"ε = {claim.epsilon_text}"
-    whole = "" if claim.lifetime_guess is None else f"of a lifetime budget of {claim.budget.describe()}"
+    protected = "Each row" if claim.is_row else f"Every {claim.noun}"
+    # Two δ stand here: that of what is told, and that of the budget. Each says whose it is.
+    own = f"in this bundle, at δ = {claim.delta_text}" if claim.delta else "in this bundle"
+    whole = "" if claim.lifetime_guess is None else "The lifetime budget of the data set: "
     return [
         ("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
         (
             "A guess is right",
             f"at most {percent_up(claim.guess)}",
-            f"whether one {noun(claim)} is in the data{_but(claim)}; a coin: 50 %",
+            f"whether one {claim.noun} is in the data{_but(claim)}; a coin: 50 %",
         ),
-        ("Spent", budget, f"δ = {claim.delta_text}; {whole}" if claim.delta else whole),
+        ("Spent", f"ε = {claim.epsilon_text}", f"{own}. {whole}{claim.budget.describe()}"),
     ]
 
 
@@ -463,8 +460,9 @@ def _series(published: Published, running: RunningRelease, number: int) -> str:
     )
     path = table_file(running.plan.name, published.plan.output.formats[0], tidy=False, dummy=published.ledger is None)
     where = f'<p class="note">All {len(table):,} days are in <a href="{words(path)}">{words(path)}</a>.</p>'
+    told = paragraph(series_words(published, running))
     return (
-        f"<article><h3>{words(running.plan.title or running.plan.name)}</h3>{paragraph(series_words(running))}{drawn}"
+        f"<article><h3>{words(running.plan.title or running.plan.name)}</h3>{told}{drawn}"
         f"<table><caption><b>The last days</b></caption><tbody>{rows}</tbody></table>{where}</article>"
     )
 
@@ -480,7 +478,7 @@ def attacker_part(published: Published, claim: StatedGuarantee) -> str:
         f"Every test that anybody could run. One with 10 % false alarms finds at most {percent_up(tenth)} of those who "
         "are in the data; blind guessing finds 10 %."
     )
-    drawn = [guess_figure(claim.guess, noun(claim), "these tables"), figure(caught(alarms, found, name="tests"), told)]
+    drawn = [guess_figure(claim.guess, claim.noun, "these tables"), figure(caught(alarms, found, name="tests"), told)]
     parts = [
         paragraph(guess_words(claim)),
         paragraph(factor_words(claim)),
@@ -503,7 +501,7 @@ def _pair_words(claim: StatedGuarantee, relation: Relation) -> str:
         return ""
     at = f", δ = {claim.delta_text}" if claim.delta else ""
     return (
-        f"Of the pair ε = {claim.epsilon_text}{at} alone, which is what discreet explain-epsilon explains, only "
-        f"{percent_up(pair)} follows. The smaller bound above is for the noise that was really added, of which more is "
-        "known than one ε."
+        f"Of the pair ε = {claim.epsilon_text}{at} alone, whatever the noise, which is what discreet explain-epsilon "
+        f"explains, only {percent_up(pair)} follows. The smaller bound above is for the noise that was really added, "
+        "of which more is known than one ε; discreet explain-epsilon --bundle tells it too."
     )

@@ -101,6 +101,17 @@ def _column_schema():
     return schema["$defs"]["ColumnModel"] | {"$defs": schema["$defs"]}
 
 
+def test_a_policy_file_may_name_the_unit(tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_text(GOOD.replace("[unit]\n", '[unit]\nname = "family"\n'), encoding="utf-8")
+    unit = read_policy(path).unit
+    assert (unit.noun, unit.nouns) == ("family", "families")
+    path.write_text(GOOD.replace("[unit]\n", '[unit]\nname = "a\\u001b[31m"\n'), encoding="utf-8")
+    with pytest.raises(InvalidParameter, match=r"unit.*plain words") as refused:
+        read_policy(path)
+    assert str(refused.value).isprintable()
+
+
 def test_a_policy_file_may_say_which_charges_are_expected(tmp_path):
     content = GOOD.replace("epsilon = 3\n", 'epsilon = 3\nexpect = "training"\n')
     assert content != GOOD

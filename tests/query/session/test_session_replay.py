@@ -24,6 +24,18 @@ def test_a_repeated_question_is_free_and_bit_identical(tmp_path):
         assert session.sql(QUERY, epsilon=1).release().to_json() == first.to_json()
 
 
+def test_a_name_for_the_unit_finds_the_answers_that_were_paid_before(tmp_path):
+    limits = {"max_groups": 2, "max_rows_per_group": 2}
+    with opened(tmp_path, version="2026-11", unit=dp.Unit("customer", **limits)) as session:
+        first = session.sql(QUERY, epsilon=1).release()
+    named = dp.Unit("customer", **limits, name="household", plural="homes")
+    with opened(tmp_path, version="2026-11", unit=named) as session:
+        plan = session.sql(QUERY, epsilon=1)
+        assert plan.release().to_json() == first.to_json()
+        assert charges(session) == 1
+        assert plan.notes != first.notes
+
+
 @pytest.mark.parametrize(
     "change",
     [

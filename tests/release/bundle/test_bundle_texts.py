@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from datetime import date
 from fractions import Fraction
@@ -18,14 +19,14 @@ from discreet.formatting import percent_up
 from discreet.ledger import Budget, Quota
 from discreet.privacy import ApproxDP, Composed, DiscreteLaplace, Gaussian, PureDP, Relation, best_tpr
 from discreet.query import Unit
-from discreet.release import verify_bundle
-from discreet.release.bundle.bundle_files import readme_text
+from discreet.release.bundle.bundle_files import contents_of, readme_text
 from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.bundle.claims import best_guess, best_tests, claim_of, mechanisms_of
 from discreet.release.bundle.dictionary import dictionary_of, dictionary_page, meanings_of
 from discreet.release.bundle.guarantee_page import checklist_page, guarantee_page
 from discreet.release.bundle.manifest import json_bytes
 from discreet.release.bundle.registry_entry import registry_entry
+from discreet.release.bundle.verification import explain_bundle, verify_bundle
 from discreet.release.bundle.wording import code, line
 from discreet.release.plan import Period, Schedule
 from discreet.release.published import Published
@@ -193,6 +194,98 @@ class TestGuarantee:
         dummy = worlds.dummy(published)
         assert "**DUMMY" in guarantee_page(dummy, claim_of(dummy))
         assert "DUMMY" in readme_text(dummy, claim_of(dummy))
+
+
+# What may not stand in a text about a unit whose rows limits can cut, and what makes it true.
+FLAT = (
+    r"unbiased(?! for the rows that are counted)",
+    r"right on average(?! for the rows that are counted)",
+    r"holds? the exact \S+(?! of the counted rows)\b(?= with| \d|,)",
+    r"where the exact value lies",
+)
+NAMED_BY_ITS_COLUMN = r"\b(?:[Ee]very|[Ee]ach|[Oo]ne|a|that|of) SERIALNO\b(?<!value of SERIALNO)(?<!values of SERIALNO)"
+
+
+def texts_of(published: Published) -> dict[str, str]:
+    """Return what people read of a bundle."""
+    files = contents_of(published)
+    names = ("README.txt", "report.html", "guarantee.md", "checklist.md", "dictionary.md", "dictionary.json")
+    return {name: " ".join(files[name].decode().split()) for name in (*names, "registry.json")}
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("households")
+
+
+@pytest.fixture(scope="module")
+def households(home) -> Published:
+    return worlds.release(home, worlds.household_text(), unit="SERIALNO")
+
+
+class TestUnit:
+    """A bundle calls its unit by its name, and says of which rows its numbers are where limits can cut."""
+
+    def test_no_text_says_flatly_what_holds_for_counted_rows_only(self, households):
+        for name, text in texts_of(households).items():
+            assert not [found for flat in FLAT for found in re.findall(flat, text)], name
+            if name not in ("registry.json", "checklist.md"):
+                assert "of the counted rows" in text or "about the counted rows" in text, name
+
+    def test_where_rows_are_units_the_plain_sentences_stay(self, published):
+        texts = texts_of(with_policy(published, unit=Unit("row")))
+        said = [flat for flat in FLAT for text in texts.values() if re.search(flat, text)]
+        assert {FLAT[0], FLAT[1], FLAT[2]} <= set(said), "the scan of the texts above could not fail"
+
+    def test_every_text_calls_the_unit_by_its_name(self, households):
+        for name, text in texts_of(households).items():
+            assert not re.findall(NAMED_BY_ITS_COLUMN, text), name
+            assert "household" in text, name
+        texts = texts_of(households)
+        assert (
+            "Every household is protected: everybody who shares one value of the column “SERIALNO”"
+            in texts["README.txt"]
+        )
+        assert "if its households plus noise exceed" in texts["report.html"]
+        assert "one household is counted on one day of the series" in texts["dictionary.md"]
+
+    def test_a_text_that_takes_the_column_for_the_name_is_noticed(self, households):
+        unnamed = with_policy(households, unit=replace(households.plan.policy.unit, name=None))
+        found = {name for name, text in texts_of(unnamed).items() if re.search(NAMED_BY_ITS_COLUMN, text)}
+        assert {"README.txt", "report.html", "guarantee.md", "dictionary.md", "registry.json"} <= found
+
+    def test_the_name_is_no_part_of_what_was_promised_and_paid(self, households, home, tmp_path):
+        manifest = json.loads(contents_of(households)["manifest.json"])
+        assert manifest["guarantee"]["unit"] == "SERIALNO"
+        assert manifest["running"]["so_far"]["unit"] == "SERIALNO"
+        found = verify_bundle(write_bundle(households, tmp_path), ledger=home / "hospital.ledger")
+        assert not found.problems, str(found)
+
+    def test_a_note_of_several_tables_is_said_once(self, households):
+        page = dictionary_page(households, dictionary_of(households))
+        assert page.count("each household is counted in at most 2 groups, with at most 3 rows in each") == 1
+        assert page.count("values and ± are of the counted rows") == 1
+        assert "- `by_district`, `by_district_sex`, `middle`, `wards`: each household is counted" in page
+        listed = dictionary_of(households)["tables"]
+        assert all(any("household is counted" in note for note in table["notes"]) for table in listed)
+
+    def test_a_value_of_a_group_that_may_be_empty_says_so_beside_the_value(self, households):
+        texts = texts_of(households)
+        for name in ("report.html", "dictionary.md", "dictionary.json"):
+            assert "of a group without values it is arbitrary" in texts[name], name
+            assert "MEDIAN of a group without values is an arbitrary value" in texts[name], name
+
+    def test_a_bundle_is_explained_with_the_number_of_its_report(self, households, tmp_path):
+        meaning = explain_bundle(write_bundle(households, tmp_path))
+        claim = claim_of(households)
+        assert percent_up(meaning.success) == percent_up(claim.guess)
+        assert f"ε = {claim.epsilon_text}, δ = {claim.delta_text}" in meaning.said
+        assert "alone, whatever the noise, a bound of" in str(meaning)
+
+    def test_the_first_card_says_whose_each_delta_is(self, households):
+        claim = claim_of(households)
+        text = " ".join(re.sub(r"<[^>]+>", " ", texts_of(households)["report.html"]).replace("&nbsp;", " ").split())
+        assert f"in this bundle, at δ = {claim.delta_text}. The lifetime budget of the data set: ε = 8" in text
 
 
 def test_noise_is_named_once_each(published):

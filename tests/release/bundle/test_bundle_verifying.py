@@ -405,7 +405,7 @@ class TestNoBundle:
 
     @pytest.mark.parametrize(
         ("field", "value"),
-        [("format", 3), ("format", 1), ("format", "1"), ("format", True), ("format", 2.0),
+        [("format", 4), ("format", 1), ("format", "1"), ("format", True), ("format", 2.0),
          ("files", []), ("files", {"a": 5}), ("tables", None), ("guarantee", 1),
          ("ledger", {}), ("ledger", None), ("kind", "DUMMY")],
     )  # fmt: skip

@@ -233,16 +233,20 @@ class TestTrue:
         assert f"{percent_up(pair.success)} follows" in text
         assert f"at most {percent_up(claim.guess)}" in text
         assert "explain-epsilon" in text
-        assert "its report tells the bound of its own noise" in str(pair)
-        assert "its report tells" not in str(explain_epsilon(mu=1, delta=1e-6)), "that is of a noise already"
+        assert "its report, and discreet explain-epsilon --bundle, tell the bound of its own noise" in str(pair)
+        of_noise = str(explain_epsilon(mu=1, delta=1e-6))
+        assert "its report" not in of_noise, "that is of a noise already"
+        assert "δ = 1e-06 alone, whatever the noise, a bound of 99.26 % follows" in of_noise
 
     def test_counts_are_right_on_average_for_the_rows_that_are_counted(self, published):
         text = self.text(published)
         assert "right on average for the rows that are counted" in text
-        assert "totals are too small by these" in text
+        assert "totals leave them out" in text
         assert "holds the exact value of the counted rows 95 % of the time" in text
         rows = replace(published.plan.policy, unit=Unit("row"))
-        assert "for all rows" in self.text(replace(published, plan=replace(published.plan, policy=rows)))
+        plain = self.text(replace(published, plan=replace(published.plan, policy=rows)))
+        assert "for all rows" in plain
+        assert "confidence interval: holds the exact value 95 % of the time" in plain
 
     def test_a_number_without_an_interval_is_not_said_to_have_one(self, published):
         assert "or the dictionary says why not" in self.text(published)

@@ -21,6 +21,9 @@ _Epsilon = Annotated[str | None, typer.Argument(help="The ε to explain, such as
 _Delta = Annotated[str, typer.Option("--delta", help="The δ that comes with it; 0 for pure ε-DP.")]
 _Rho = Annotated[str | None, typer.Option("--rho", help="Instead of ε: the ρ of zero-concentrated DP (zCDP).")]
 _Mu = Annotated[str | None, typer.Option("--mu", help="Instead of ε: the µ of Gaussian DP.")]
+_OfBundle = Annotated[
+    Path | None, typer.Option("--bundle", help="Instead of ε and δ: a bundle, explained by the noise it was made with.")
+]
 _Plot = Annotated[
     Path | None, typer.Option("--plot", help="Plot the trade-off curve to this file: .png, .svg or .html.")
 ]
@@ -38,6 +41,7 @@ def explain_epsilon(
     delta: _Delta = "0",
     rho: _Rho = None,
     mu: _Mu = None,
+    bundle: _OfBundle = None,
     plot: _Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -45,9 +49,22 @@ def explain_epsilon(
     from discreet.cli.attack.attack_support import draw
     from discreet.privacy import explain_epsilon
 
-    found = explain_epsilon(epsilon, delta=delta, rho=rho, mu=mu)
+    found = (
+        explain_epsilon(epsilon, delta=delta, rho=rho, mu=mu)
+        if bundle is None
+        else _of_bundle(bundle, alone=(epsilon, rho, mu) == (None, None, None) and delta == "0")
+    )
     draw(found, plot)
     show(MeaningAnswer.of(found), as_json=as_json)
+
+
+def _of_bundle(bundle: Path, *, alone: bool) -> Meaning:
+    from discreet.errors import InvalidParameter
+    from discreet.release.bundle.verification import explain_bundle
+
+    if not alone:
+        raise InvalidParameter("--bundle says its own ε and δ: leave EPSILON, --delta, --rho and --mu out")
+    return explain_bundle(bundle)
 
 
 # --- meanings: What an ε means. ---

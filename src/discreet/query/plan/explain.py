@@ -13,6 +13,7 @@ from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, St
 from discreet.query.engine import StageColumn
 from discreet.query.plan.answers import needs_rows, predicted
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
+from discreet.query.plan.contribution_limits import one_row_per_unit
 from discreet.query.plan.draft import (
     Added,
     Averaged,
@@ -27,6 +28,7 @@ from discreet.query.plan.draft import (
 )
 from discreet.query.plan.measurements import plain_value
 from discreet.query.plan.output_columns import measures_in
+from discreet.query.policy import counted_rows
 from discreet.schema.columns import Kind
 
 __all__ = ["Explanation", "explain", "notes"]
@@ -87,15 +89,21 @@ def explain(draft: FinalDraft, *, cost: str, notes: tuple[str, ...], left: str |
 
 def _protects(draft: FinalDraft) -> str:
     unit = draft.catalogue.unit
-    return "each row" if unit.is_row else f"each {unit.column} with all its rows"
+    return "each row" if unit.is_row else f"each {unit.noun} with all its rows"
 
 
 def _groups(draft: FinalDraft) -> list[tuple[str, str]]:
     selection = draft.noising.selection
     if selection is None:
         return [("groups", f"{draft.groups:,}, all of them public")] if draft.question.keys else []
-    least = selection.reliable_count()
-    return [("groups", f"hidden unless units + noise > {selection.threshold}; {least} units are shown with 95 %")]
+    least, units = selection.reliable_count(), _units(draft)
+    return [("groups", f"hidden unless {units} + noise > {selection.threshold}; {least} {units} are shown with 95 %")]
+
+
+def _units(draft: FinalDraft) -> str:
+    """Name what hidden groups are told by."""
+    unit = draft.catalogue.unit
+    return "units" if unit.name is None else unit.nouns
 
 
 def _error(draft: FinalDraft, output: OutputColumn) -> str:
@@ -179,9 +187,18 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
     where = " in each" if groups else ""
     yield (
-        f"each {unit.column} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
+        f"each {unit.noun} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
         f"without {unit.column} are left out"
     )
+    yield from _cut(draft)
+
+
+def _cut(draft: FinalDraft) -> Iterator[str]:
+    """Say of which rows an answer is, where contribution bounding can leave some out."""
+    unit, question = draft.catalogue.unit, draft.question
+    only_units = not question.keys and all(one.statistic is Statistic.UNITS for one in question.measures)
+    if not only_units and not one_row_per_unit(question.source, draft.catalogue):
+        yield f"values and ± are of {counted_rows(unit)} (contribution bounding): totals leave the others out"
 
 
 def _threshold(draft: FinalDraft) -> Iterator[str]:
@@ -190,10 +207,10 @@ def _threshold(draft: FinalDraft) -> Iterator[str]:
         if draft.question.keys:
             yield "all public groups are listed, empty ones too; rows of other groups are left out"
         return
-    usually = selection.reliable_count()
+    usually, units = selection.reliable_count(), _units(draft)
     yield (
-        f"groups are shown if their number of units plus noise exceeds {selection.threshold}: those of fewer than "
-        f"about {usually} units are usually hidden. The noise of that choice is drawn apart from the noise of the "
+        f"groups are shown if their number of {units} plus noise exceeds {selection.threshold}: those of fewer than "
+        f"about {usually} {units} are usually hidden. The noise of that choice is drawn apart from the noise of the "
         "values, so intervals of shown groups hold as they are"
     )
 
@@ -231,11 +248,13 @@ def _rounding(column: StageColumn, rows: int) -> str:
 
 
 def _statistics(draft: FinalDraft) -> Iterator[str]:
+    unit = draft.catalogue.unit
+    noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.column)
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
         if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
             yield (
-                f"{_called(measure)} is the mean of rows, of which a unit has up to {draft.max_rows} in a group; for "
-                "the mean of each unit's mean, average a sub-query that groups by the unit"
+                f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows} in a group; for "
+                f"the mean of each {noun}'s mean, average a sub-query that groups by {column}"
             )
         if isinstance(recipe, Picked):
             yield from _picked(draft, measure, recipe)

@@ -321,7 +321,8 @@ def describe_catalogue(catalogue: Catalogue) -> str:
 def _table(table: CatalogueTable, catalogue: Catalogue) -> Iterator[str]:
     unit = catalogue.unit
     limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
-    whom = "each row is protected" if table.unit is None else f"each {table.unit} is protected, counted {limits}"
+    named = table.unit if unit.name is None else f"{unit.name} ({table.unit})"
+    whom = "each row is protected" if table.unit is None else f"each {named} is protected, counted {limits}"
     yield f"{table.name}: {whom if table.private else 'public'}"
     width = max((len(name) for name in table.columns), default=0)
     yield from (f"  {name:<{width}}  {_describing_column(column)}" for name, column in table.columns.items())

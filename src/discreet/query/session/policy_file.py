@@ -138,7 +138,7 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
         ledger=document.beside(model.ledger),
         anchor=None if model.anchor is None else document.beside(model.anchor),
         version=model.version,
-        unit=document.at(("unit",), Unit, **model.unit.model_dump()),
+        unit=document.at(("unit",), Unit, **model.unit.model_dump(exclude_none=True)),
         budget=document.at(("budget",), Budget, **model.budget.model_dump(exclude_none=True)),
         quotas=tuple(document.at(("quotas", index), _quota, quota) for index, quota in enumerate(model.quotas)),
         tables={

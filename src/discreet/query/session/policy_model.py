@@ -38,6 +38,10 @@ class UnitModel(Strict):
     """In how many groups of an answer one unit is counted at most."""
     max_rows_per_group: Count = 1
     """How many rows of one unit are counted in a group at most."""
+    name: Name | None = None
+    """What one unit is called in all texts, such as household; left out, as the column is."""
+    plural: Name | None = None
+    """What several are called, such as households; left out, by the English rule."""
 
 
 class BudgetModel(Strict):

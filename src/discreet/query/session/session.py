@@ -289,7 +289,7 @@ class Session:
     def _check_unit(self, unit: str) -> None:
         if unit != self._unit.column:
             raise Refused(
-                f"this session protects everybody who shares a {self._unit.column}, and what is charged here protects "
+                f"this session protects {self._unit.whom}, and what is charged here protects "
                 f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
             )
 
@@ -409,7 +409,7 @@ class Session:
 
     def __repr__(self) -> str:
         names = ", ".join(self._catalogue.tables)
-        return f"Session({names}; unit {self._unit.column}; left: {self.left})"
+        return f"Session({names}; unit {self._unit.noun}; left: {self.left})"
 
 
 def _read_unit(unit: Unit | str) -> Unit:
@@ -417,7 +417,7 @@ def _read_unit(unit: Unit | str) -> Unit:
         return unit
     if unit == "row":
         return Unit("row")
-    raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…)')
+    raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…, name=…)')
 
 
 def _check_texts(**texts: str) -> None:

@@ -14,7 +14,7 @@ from discreet.release.bundle.guarantee_page import checklist_page, guarantee_pag
 from discreet.release.bundle.manifest import DUMMY, MANIFEST, check_tables, json_bytes, manifest_of, verify_command
 from discreet.release.bundle.registry_entry import registry_entry
 from discreet.release.bundle.table_files import EXACT, exact_tables, table_files, written_exactly
-from discreet.release.bundle.wording import guess_words, period_words, signer_words, who_words
+from discreet.release.bundle.wording import bounded_words, guess_words, period_words, signer_words, who_words
 from discreet.release.published import Published
 
 __all__ = ["contents_of", "readme_text", "zip_bytes"]
@@ -82,6 +82,7 @@ def readme_text(published: Published, claim: StatedGuarantee) -> str:
         "",
         _one_line(who_words(claim)),
         _one_line(guess_words(claim)),
+        _one_line(bounded_words(published)),
         "",
         "In this folder:",
         *listed,

@@ -47,7 +47,8 @@ _NOISES = {
 class StatedGuarantee:
     """The numbers of a guarantee."""
 
-    unit: str  # "patient", or "row"
+    unit: str  # the column, or "row"
+    noun: str  # what one unit is called
     event: Event  # everything in the bundle that protects this unit: the release, and series that were paid for before
     epsilon: float  # of that event
     delta: Fraction
@@ -85,6 +86,7 @@ def claim_of(published: Published) -> StatedGuarantee:
     event, level = _together(published)
     return StatedGuarantee(
         unit=policy.unit.column,
+        noun=policy.unit.noun,
         event=event,
         epsilon=level,
         delta=published.delta,

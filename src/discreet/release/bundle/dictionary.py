@@ -15,8 +15,17 @@ import numpy as np
 from discreet.formatting import labelled, plain
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
+from discreet.query.policy import counted_rows
 from discreet.release.bundle.manifest import DUMMY, table_file
-from discreet.release.bundle.wording import code, line, paragraphs, series_words, table_of
+from discreet.release.bundle.wording import (
+    code,
+    line,
+    paragraphs,
+    series_unit,
+    series_words,
+    table_of,
+    unbiased_words,
+)
 from discreet.release.plan import Level, ReleasePlan, TablePlan
 from discreet.release.published import Published, PublishedTable, RunningRelease
 from discreet.schema.columns import Declared, Kind, time_at
@@ -33,7 +42,6 @@ __all__ = [
     "outline_of",
 ]
 
-_RAW = "raw: noisy values as they were released; counts and sums are unbiased for the rows that are counted"
 _TIDY = "tidy: made from the raw values to be whole, not negative and to add up; biased"
 _MOST_LISTED = 40  # Public values of a key that a page lists; the JSON file has all of them.
 
@@ -78,14 +86,14 @@ def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
     """Describe a series of totals so far as a table: one row a day."""
     name, formats, dummy = running.plan.name, published.plan.output.formats, published.ledger is None
     fields = outline_of(running.table, {"total": running.deviations})
-    columns = [_column(field, None, running.table.confidence, tidy=False) for field in fields]
+    columns = [_column(field, None, _sure(published, running.table), tidy=False) for field in fields]
     for column in columns:
-        column["unit"] = None if column["role"] == "key" else running.unit
+        column["unit"] = None if column["role"] == "key" else series_unit(published, running)
     return {
         "name": name,
         "title": running.plan.title or name,
         "sql": None,
-        "series": series_words(running),
+        "series": series_words(published, running),
         "rows": len(running.table),
         "confidence": str(running.table.confidence),
         "hidden_groups": "none: every day is listed",
@@ -93,7 +101,7 @@ def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
         "files": [
             {
                 "paths": [table_file(name, form, tidy=False, dummy=dummy) for form in formats],
-                "values": _RAW,
+                "values": _raw(published),
                 "columns": columns,
             }
         ],
@@ -108,17 +116,30 @@ def _file(
     dummy = published.ledger is None
     return {
         "paths": [table_file(table.plan.name, form, tidy=tidy, dummy=dummy) for form in published.plan.output.formats],
-        "values": _TIDY if tidy else _RAW,
-        "columns": [_column(field, meanings.get(field.of.name), shown.confidence, tidy=tidy) for field in fields],
+        "values": _TIDY if tidy else _raw(published),
+        "columns": [
+            _column(field, meanings.get(field.of.name), _sure(published, shown), tidy=tidy) for field in fields
+        ],
     }
 
 
-def _column(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fraction, *, tidy: bool) -> dict[str, Any]:
+def _raw(published: Published) -> str:
+    return f"raw: noisy values as they were released; {unbiased_words(published.plan.policy.unit)}"
+
+
+def _sure(published: Published, table: ReleaseTable) -> str:
+    """Say of which rows confidence intervals are, and how sure."""
+    unit = published.plan.policy.unit
+    rows = "" if unit.is_row else f" of {counted_rows(unit)}"
+    return f"{rows} with {plain(table.confidence * 100)} % confidence"
+
+
+def _column(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tidy: bool) -> dict[str, Any]:
     known = field.role is Role.VALUE or field.role is Role.KEY
     return {
         "name": field.name,
         "role": field.role.value,
-        "meaning": _meaning(field, meaning, confidence, tidy=tidy),
+        "meaning": _meaning(field, meaning, sure, tidy=tidy),
         "expression": meaning.expression if meaning is not None and known else None,
         "kind": field.kind.value,
         "bounds": _bounds(field, meaning) if known else None,
@@ -127,7 +148,7 @@ def _column(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fracti
     }
 
 
-def _meaning(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fraction, *, tidy: bool) -> str:
+def _meaning(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tidy: bool) -> str:
     of = field.of.name
     match field.role:
         case Role.KEY:
@@ -137,7 +158,7 @@ def _meaning(field: FileColumn, meaning: ColumnMeaning | None, confidence: Fract
             return f"{words}, {'tidy' if tidy else 'with noise'}{_why_none(field.of)}"
         case Role.LOW | Role.HIGH:
             which = "lower" if field.role is Role.LOW else "upper"
-            return f"{which} end of the interval that holds the exact {of} with {plain(confidence * 100)} % confidence"
+            return f"{which} end of the confidence interval, which holds the exact {of}{sure}"
         case Role.NOISE:
             return f"standard deviation of the noise in {of}, rounded up"
 
@@ -208,16 +229,33 @@ def dictionary_page(published: Published, known: Mapping[str, Any]) -> str:
         f"# Data dictionary: {line(published.plan.title)}",
         *([f"**{DUMMY}: all values here are made from invented rows.**"] if published.ledger is None else []),
         "Each table comes twice if it could be tidied: **raw** values have noise only, and are the ones to compute "
-        "with (counts and sums are unbiased for the rows that are counted); **tidy** values are whole, not negative "
-        "and add up, and are the ones to print. Raw files are `tables/NAME.csv`, tidy ones `tables/NAME.tidy.csv`; "
+        f"with ({unbiased_words(published.plan.policy.unit)}); **tidy** values are whole, not negative and add up, "
+        "and are the ones to print. Raw files are `tables/NAME.csv`, tidy ones `tables/NAME.tidy.csv`; "
         "Parquet files hold the same columns. `tables.json` has every number as an exact fraction.",
         "In CSV files an empty field is a missing value. A text that begins like a formula (`= + - @`) or with an "
         "apostrophe has one apostrophe put in front, so that no spreadsheet runs it; Parquet has it as it is.",
     ]
-    return paragraphs([*head, *(part for table in known["tables"] for part in _page_of(table))])
+    shared = _shared_notes(known["tables"])
+    if shared:
+        said = "\n".join(f"- {of}: {line(note)}" for note, of in shared.items())
+        head += ["## Notes on several tables", said]
+    return paragraphs([*head, *(part for table in known["tables"] for part in _page_of(table, shared))])
 
 
-def _page_of(table: Mapping[str, Any]) -> Iterator[str]:
+def _shared_notes(tables: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the notes that several tables have, each once, and which tables these are."""
+    having: dict[str, list[str]] = {}
+    for table in tables:
+        for note in dict.fromkeys(table["notes"]):
+            having.setdefault(note, []).append(f"`{table['name']}`")
+    return {
+        note: "all tables" if len(names) == len(tables) else ", ".join(names)
+        for note, names in having.items()
+        if len(names) > 1
+    }
+
+
+def _page_of(table: Mapping[str, Any], shared: Mapping[str, str]) -> Iterator[str]:
     yield f"## {line(table['title'])} (`{table['name']}`)"
     if table["sql"] is None:
         yield line(table["series"])
@@ -228,7 +266,8 @@ def _page_of(table: Mapping[str, Any]) -> Iterator[str]:
     for file in table["files"]:
         yield f"**{' and '.join(f'`{path}`' for path in file['paths'])}** ({file['values']})"
         yield table_of(("column", "meaning", "kind", "bounds", "unit", "missing values"), map(_row, file["columns"]))
-    yield "\n".join(f"- {line(note)}" for note in table["notes"]) or "There is nothing more to know about this table."
+    own = [note for note in table["notes"] if note not in shared]
+    yield "\n".join(f"- {line(note)}" for note in own) or "There is nothing more to know of this table alone."
 
 
 def _row(column: Mapping[str, Any]) -> tuple[str, ...]:

@@ -13,16 +13,17 @@ from discreet.release.bundle.wording import (
     bounded_words,
     code,
     confidence_words,
+    exact_words,
     factor_words,
     guess_words,
     invariant_words,
     lifetime_words,
     line,
-    noun,
     paragraphs,
     seen_words,
     series_words,
     table_of,
+    unbiased_words,
     unprotected,
     who_words,
 )
@@ -71,7 +72,7 @@ def _plain(published: Published, claim: StatedGuarantee) -> Iterator[str]:
 def _series(published: Published) -> Iterator[str]:
     if published.running:
         yield "## Totals so far"
-        yield "\n".join(f"- {line(series_words(running))}" for running in published.running)
+        yield "\n".join(f"- {line(series_words(published, running))}" for running in published.running)
         yield (
             "The numbers above count these series in, as far as they protect the same unit. What one release spends "
             "without them is in `manifest.json`."
@@ -113,7 +114,8 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
         [(code(name), alone_text(level), line(cost)) for name, level, cost in _costs(published, claim)],
     )
     yield (
-        f"Intervals hold with {confidence_words(published)} confidence, one cell at a time. `manifest.json` has the "
+        f"Confidence intervals hold {exact_words(published.plan.policy.unit)}, after values were clamped to their "
+        f"bounds, with {confidence_words(published)} confidence, one cell at a time. `manifest.json` has the "
         "event of the release, exactly, under `guarantee.event`."
     )
     yield "Where it is proven: " + "; ".join(f"{what}: {who} [{key}]" for what, who, key in _READ) + "."
@@ -186,7 +188,7 @@ def _guarantee(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
         f"**Variant and relation** are stated: {line(published.relation.value)} one unit; the exact event is in "
         "`manifest.json`."
     )
-    yield _kept(f"**Unit of privacy** is stated: {line(noun(claim))}, {whom}.")
+    yield _kept(f"**Privacy unit** is stated: {line(_unit_of(claim))}, {whom}.")
     if claim.lifetime_guess is not None:
         yield _kept(f"**Lifetime**: all releases share one budget, {line(claim.budget.describe())}.")
     else:
@@ -196,13 +198,18 @@ def _guarantee(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
     yield _asked("Is ε small enough for this use, and was the choice explained to those whose data it is?")
 
 
+def _unit_of(claim: StatedGuarantee) -> str:
+    """Name the unit, and the column that tells it from others."""
+    return claim.noun if claim.noun == claim.unit else f"{claim.noun} (who shares a value of {claim.unit})"
+
+
 def _algorithms(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
     measured = [column for table in published.tables for column in table.raw.columns if column.measured]
     yield _kept(f"**Mechanisms** are named: {line('; '.join(claim.mechanisms))}.")
     if claim.from_data:
         yield _asked(
             "**Sensitivity** follows from bounds and limits in the plan, but these were **read from the data** when it "
-            f"was drafted: {line('; '.join(map(seen_words, claim.from_data)))}. One {line(noun(claim))} can be visible "
+            f"was drafted: {line('; '.join(map(seen_words, claim.from_data)))}. One {line(claim.noun)} can be visible "
             "in them. Can they be replaced by what is known without the data?"
         )
     else:
@@ -217,8 +224,8 @@ def _algorithms(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
             "**Accuracy** is published with every value for which it is public; `dictionary.md` says where not."
         )
     yield _kept(
-        "**Statistical bias**: raw counts and sums are unbiased for the rows that are counted; tidy values are biased "
-        "and labelled so; clamping and limits on rows are named as parameters."
+        f"**Statistical bias**: raw {unbiased_words(published.plan.policy.unit)}; tidy values are biased and labelled "
+        "so; clamping and limits on rows are named as parameters."
     )
     yield _asked(
         "**Bias in small groups**: noise of one size hides more of a small group. Were those who rely on small groups "

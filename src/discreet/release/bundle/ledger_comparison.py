@@ -31,7 +31,7 @@ from discreet.release.cumulative.series_price import STEP, read_day
 from discreet.release.cumulative.strategies import strategies
 from discreet.release.plan import release_key, running_key
 
-__all__ = ["ROUNDING", "compare_digests", "compare_with_ledger", "stated_otherwise"]
+__all__ = ["ROUNDING", "compare_digests", "compare_with_ledger", "promised", "stated_otherwise"]
 
 # --- in_ledger: Compare a bundle with the ledger: who paid, for what, when, and which numbers were stored. ---
 
@@ -274,12 +274,18 @@ def _event(packed: Any) -> Event:
     return from_json(text)
 
 
-def _worth(manifest: Mapping[str, Any], tables: tuple[ExactTable, ...]) -> _Worth:
-    said, relation = manifest["guarantee"], Relation(manifest["guarantee"]["relation"])
-    delta = ratio(said["delta"])
+def promised(manifest: Mapping[str, Any]) -> tuple[Event, Fraction, Relation]:
+    """Return everything in a bundle that tells about one unit, the δ at which its ε is told, and the relation."""
+    said = manifest["guarantee"]
     series = [_event(facts["event"]) for facts in manifest["running"].values() if facts["unit"] == said["unit"]]
-    event = Composed([_event(said["event"]), *series]) if series else _event(said["event"])
-    level = epsilon(event, delta, relation=relation) if series else float(said["epsilon"])
+    event = _event(said["event"])
+    return Composed([event, *series]) if series else event, ratio(said["delta"]), Relation(said["relation"])
+
+
+def _worth(manifest: Mapping[str, Any], tables: tuple[ExactTable, ...]) -> _Worth:
+    said, (event, delta, relation) = manifest["guarantee"], promised(manifest)
+    with_series = event != _event(said["event"])
+    level = epsilon(event, delta, relation=relation) if with_series else float(said["epsilon"])
     if not math.isfinite(level):
         raise ValueError
     budget = Budget.unpacked(said["lifetime_budget"])

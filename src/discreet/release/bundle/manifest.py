@@ -44,8 +44,8 @@ __all__ = [
     "verify_command",
 ]
 
-FORMAT = 2  # 1: without a signer.
-FORMATS = (1, FORMAT)  # Those that can be read.
+FORMAT = 3  # 1: without a signer; 2: texts that do not say of which rows numbers are, and know no name for a unit.
+FORMATS = (1, 2, FORMAT)  # Those that can be read.
 MANIFEST = "manifest.json"
 
 _PACKAGES = ("discreet", "duckdb", "numpy", "pyarrow", "sqlglot")

@@ -19,7 +19,6 @@ from discreet.release.bundle.wording import (
     apart_words,
     invariant_words,
     lifetime_words,
-    noun,
     period_words,
     seen_words,
     signer_words,
@@ -88,8 +87,8 @@ def _loss(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     if published.plan.allowance.rho is not None and _is_concentrated(claim.event, published.relation):
         numbers["rho"] = float(published.plan.allowance.rho)
     return {
-        "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.unit}-level, over all rows and tables",
-        "privacy_unit_details": f"{who_words(claim)} Neighbours differ by one {noun(claim)} "
+        "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.noun}-level, over all rows and tables",
+        "privacy_unit_details": f"{who_words(claim)} Neighbours differ by one {claim.noun} "
         f"({published.relation.value}).{apart_words(claim)}",
         "privacy_parameters": numbers,
         "privacy_parameters_details": f"Of this release; ε is rounded up. {lifetime_words(claim)}",

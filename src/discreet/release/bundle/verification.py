@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
+from discreet.formatting import significant_up
 from discreet.ledger import look
+from discreet.privacy.meaning import Meaning, explain
 from discreet.release.bundle.bundle_reader import BundleContents, hold
-from discreet.release.bundle.ledger_comparison import compare_digests, compare_with_ledger, stated_otherwise
+from discreet.release.bundle.ledger_comparison import compare_digests, compare_with_ledger, promised, stated_otherwise
 from discreet.release.bundle.manifest import (
     DUMMY,
     FORMATS,
@@ -26,7 +28,7 @@ from discreet.release.bundle.rebuild import rebuilt
 from discreet.release.bundle.table_files import EXACT, ExactTable, read_exact, same_parquet, table_files
 from discreet.release.signatures import PublicKey, read_public_key
 
-__all__ = ["BundleFinding", "Outcome", "Verified", "verify_bundle"]
+__all__ = ["BundleFinding", "Outcome", "Verified", "explain_bundle", "verify_bundle"]
 
 Outcome: TypeAlias = Literal["NOT VERIFIED", "consistent", "signed", "matches the ledger", "verified"]
 
@@ -195,6 +197,20 @@ def verify_bundle(
         by_key=trusted is not None,
         by_ledger=ledger is not None,
     )
+
+
+def explain_bundle(path: str | Path) -> Meaning:
+    """Explain what a bundle means for one unit, by the curve of the noise that it says it has: as its report does."""
+    found = verify_bundle(path)
+    if found.problems:
+        raise InvalidParameter(
+            f"{found.name} is not consistent, so its ε cannot be explained: see discreet bundle verify"
+        )
+    event, delta, relation = promised(_manifest(hold(Path(path))))
+    meaning = explain(event, delta=delta, relation=relation)
+    at = f", δ = {significant_up(delta)}" if delta else ""
+    told = "no ε" if meaning.epsilon is None else f"ε = {significant_up(meaning.epsilon)}"
+    return replace(meaning, said=f"{found.name}, {told}{at}")
 
 
 def _ledger(

@@ -9,6 +9,7 @@ from datetime import timedelta
 from fractions import Fraction
 
 from discreet.formatting import percent_up, plain
+from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
@@ -20,26 +21,24 @@ __all__ = [
     "code",
     "confidence_words",
     "counted_words",
+    "exact_words",
     "factor_words",
     "guess_words",
+    "interval_words",
     "invariant_words",
     "lifetime_words",
     "line",
-    "noun",
     "paragraphs",
     "period_words",
     "seen_words",
+    "series_unit",
     "series_words",
     "signer_words",
     "table_of",
+    "unbiased_words",
     "unprotected",
     "who_words",
 ]
-
-
-def noun(claim: StatedGuarantee) -> str:
-    """Name one unit."""
-    return "row" if claim.is_row else claim.unit
 
 
 def period_words(published: Published) -> str:
@@ -58,7 +57,7 @@ def who_words(claim: StatedGuarantee) -> str:
             "for each of them."
         )
     return (
-        f"Every {claim.unit} is protected: everybody who shares one value of the column “{claim.unit}”, with all their "
+        f"Every {claim.noun} is protected: everybody who shares one value of the column “{claim.unit}”, with all their "
         "rows in all private tables together. Whether their data were used at all is protected too."
     )
 
@@ -73,7 +72,7 @@ def _seen_apart(claim: StatedGuarantee) -> str:
         return ""
     return (
         " This does not cover what was read from the data, without noise, when the plan was drafted "
-        f"({', '.join(fact.field for fact in claim.from_data)}): one {noun(claim)} can be visible in it."
+        f"({', '.join(fact.field for fact in claim.from_data)}): one {claim.noun} can be visible in it."
     )
 
 
@@ -81,7 +80,7 @@ def _series_apart(claim: StatedGuarantee) -> str:
     if not claim.apart:
         return ""
     return (
-        f" This does not cover {' and '.join(claim.apart)}: there each day of one {noun(claim)} is protected by "
+        f" This does not cover {' and '.join(claim.apart)}: there each day of one {claim.noun} is protected by "
         "itself, from an account of its own, and what it tells about somebody comes on top."
     )
 
@@ -90,7 +89,7 @@ def guess_words(claim: StatedGuarantee) -> str:
     """Say what the best attacker can gain."""
     return (
         f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
-        f"one certain {noun(claim)} is in the data. Before reading these tables, a coin toss is right half of the "
+        f"one certain {claim.noun} is in the data. Before reading these tables, a coin toss is right half of the "
         f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
         f"{apart_words(claim)}"
     )
@@ -105,7 +104,7 @@ def factor_words(claim: StatedGuarantee) -> str:
         )
     return (
         f"Whatever somebody hopes to find in these tables, the chance to find it is at most {claim.factor_text} times "
-        f"what it would be without that {noun(claim)}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
+        f"what it would be without that {claim.noun}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
         f"{claim.delta_text})."
     )
 
@@ -129,9 +128,10 @@ def bounded_words(published: Published) -> str:
     groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
     rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
     return (
-        f"To keep this promise, one {unit.column} is counted in at most {groups} of a table, with at most {rows} in "
-        "each, chosen at random if there are more. It holds whatever else is known or published later, and for "
-        "everything computed from these tables."
+        f"To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of a table, "
+        f"with at most {rows} in each, chosen at random if there are more. So the tables are about the counted rows: "
+        "their totals leave the others out, and how many these are is not told. The promise holds whatever else is "
+        "known or published later, and for everything computed from these tables."
     )
 
 
@@ -141,9 +141,27 @@ def counted_words(published: Published) -> str:
     if unit.is_row:
         return "for all rows, after values were clamped to their bounds"
     return (
-        f"for the rows that are counted, after values were clamped to their bounds (rows of a {unit.column} beyond its "
-        "limits are not, so totals are too small by these)"
+        f"for the rows that are counted, after values were clamped to their bounds (rows of a {unit.noun} beyond its "
+        "limits are not: totals leave them out)"
     )
+
+
+def exact_words(unit: Unit) -> str:
+    """Say what a confidence interval holds: where a limit can cut, nothing is said about all rows."""
+    return "the exact value" if unit.is_row else f"the exact value of {counted_rows(unit)}"
+
+
+def interval_words(published: Published) -> str:
+    """Say what a confidence interval is, and how sure."""
+    exact = exact_words(published.plan.policy.unit)
+    return f"confidence interval: holds {exact} {confidence_words(published)} of the time"
+
+
+def unbiased_words(unit: Unit) -> str:
+    """Say of which rows raw counts and sums are unbiased, in a few words."""
+    if unit.is_row:
+        return "counts and sums are unbiased for values within their bounds"
+    return "counts and sums are unbiased for the rows that are counted and values within their bounds"
 
 
 def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
@@ -155,19 +173,19 @@ def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     if claim.from_data:
         yield (
             "What was read from the data when the plan was drafted, exactly and at no price: "
-            f"{'; '.join(map(seen_words, claim.from_data))}. One {noun(claim)} can be visible in each of these: with "
+            f"{'; '.join(map(seen_words, claim.from_data))}. One {claim.noun} can be visible in each of these: with "
             f"somebody more or less in the data they may be others, and no ε limits what they tell."
         )
         yield "What is public anyway: names of tables and columns, the rest of this plan, and the price."
     else:
         yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
-    yield f"Several at once, such as a family: the promise weakens with every {noun(claim)} taken together."
+    yield f"Several at once, such as a family: the promise weakens with every {claim.noun} taken together."
     yield "The data where they are kept, and other publications made from them without this budget."
     if published.plan.invariants:
         yield "The numbers that the plan calls invariant: they are exact."
     if any(running.person_day for running in published.plan.running):
         yield (
-            f"In {' and '.join(claim.apart)}, one {noun(claim)} over several days, and together with the other tables: "
+            f"In {' and '.join(claim.apart)}, one {claim.noun} over several days, and together with the other tables: "
             "there each day is protected by itself."
         )
 
@@ -189,13 +207,19 @@ def invariant_words(invariant: Invariant) -> str:
     return f"{invariant.column} of {invariant.table}{row} = {plain(invariant.value)} ({invariant.reason})"
 
 
-def series_words(running: RunningRelease) -> str:
+def series_unit(published: Published, running: RunningRelease) -> str:
+    """Name whom a series protects."""
+    unit = published.plan.policy.unit
+    return f"{unit.noun} and day" if running.plan.person_day else unit.noun
+
+
+def series_words(published: Published, running: RunningRelease) -> str:
     """Say what a series is, whom it protects and what all its days cost."""
-    plan = running.plan
+    plan, unit = running.plan, series_unit(published, running)
     counted = (
-        f"each {running.unit} is protected by itself; somebody who is there on several days is protected less"
+        f"each {unit} is protected by itself; somebody who is there on several days is protected less"
         if plan.person_day
-        else f"one {running.unit} is counted on at most {plan.max_days} of its days"
+        else f"one {unit} is counted on at most {plan.max_days} of its days"
     )
     return (
         f"Total of {plan.source} so far, for {plan.days:,} days from {plan.first}; {counted}. Paid for once, for all "

@@ -111,7 +111,7 @@ def _notes(priced: PricedRunning) -> tuple[str, ...]:
     else:
         days = "one day" if running.max_days == 1 else f"{running.max_days} days"
         counted = (
-            f"one {priced.unit} is counted on {days} of the series at most, the first ones it has rows on; a row that "
+            f"one {priced.noun} is counted on {days} of the series at most, the first ones it has rows on; a row that "
             "comes late is counted later, and one that is taken away stays counted"
         )
     return (
@@ -146,6 +146,14 @@ class PricedRunning:
     strategy: Strategy
     mu_squared: Fraction
     delta: Fraction | None  # at which epsilon is told
+    called: str | None = None  # the name of the unit in texts, where one is declared; in no fingerprint
+
+    @property
+    def noun(self) -> str:
+        """Whom the guarantee is about, as texts call them."""
+        if self.called is None:
+            return self.unit
+        return f"{self.called} and day" if self.running.person_day else self.called
 
     @cached_property
     def squared_sensitivity(self) -> int:
@@ -249,7 +257,7 @@ class PricedRunning:
         running, errors = self.running, [float(error) for error in self.errors]
         yield "series", f"{running.name}: total of {running.source} so far, {running.days} days from {running.first}"
         yield "price", f"{self.cost}, once for all days"
-        yield "protects", _protects(self.unit, running)
+        yield "protects", _protects(self.noun, running)
         yield "measured", f"by {self.strategy.name}"
         typical = Fraction(sqrt(fsum(error**2 for error in errors) / len(errors)))
         told = [self.errors[0], max(self.errors), typical]
@@ -313,7 +321,7 @@ def price_running(plan: ReleasePlan, running: RunningPlan) -> PricedRunning:
             f"{float(_LEAST_MU_SQUARED / 2):.0e} and {_MOST_MU_SQUARED / 2}, or another error"
         )
     unit = f"{column} and day" if running.person_day else column
-    return PricedRunning(plan.name, running, unit, strategy, spent, plan.allowance.delta)
+    return PricedRunning(plan.name, running, unit, strategy, spent, plan.allowance.delta, plan.policy.unit.name)
 
 
 def _check(plan: ReleasePlan, running: RunningPlan) -> None:

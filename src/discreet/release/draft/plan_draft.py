@@ -47,6 +47,7 @@ _WARNING = """\
 # list.
 """
 _BARE = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
+_WHOM = 'whom to protect; name = "household" makes every text call one of them so'
 Spending = tuple[Fraction, Fraction | None]
 
 
@@ -58,7 +59,7 @@ def plan_text(
         _WARNING,
         _lines(**{name: said[name] for name in ("name", "title", "dataset", "ledger")}),
         _marks(said, table, seen),
-        _section("unit", "whom to protect", _unit(said)),
+        _section("unit", _WHOM, _unit(said)),
         _section("budget", "what may be spent on these data, ever", _budget(ever)),
         _section(f"tables.{_key(table)}", "", {"source": source}),
         _columns(said, table),

@@ -188,8 +188,8 @@ def _notes(plan: ReleasePlan) -> Iterator[str]:
     unit = plan.policy.unit
     if not unit.is_row and any(table.family for table in plan.tables):
         yield (
-            f"which rows of a {unit.column} with several rows are counted is chosen for each table anew: tables of a "
-            f"family add up as far as each {unit.column} has one row in a period"
+            f"which rows of a {unit.noun} with several rows are counted is chosen for each table anew: tables of a "
+            f"family add up as far as each {unit.noun} has one row in a period"
         )
     if plan.from_data:
         fields = ", ".join(fact.field for fact in plan.from_data)

@@ -124,8 +124,7 @@ def _threshold(priced: PricedQuery) -> str:
     noising, unit = priced.draft.noising, priced.draft.catalogue.unit
     if noising.selection is None:
         return ""
-    whom = "rows" if unit.is_row else f"different values of {unit.column}"
     return (
-        f"a group is shown if its {whom} plus noise exceed {noising.selection.threshold}: one with fewer than about "
-        f"{noising.selection.reliable_count()} usually stays hidden"
+        f"a group is shown if its {unit.nouns} plus noise exceed {noising.selection.threshold}: one with fewer than "
+        f"about {noising.selection.reliable_count()} usually stays hidden"
     )

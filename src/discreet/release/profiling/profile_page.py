@@ -35,18 +35,16 @@ def page(profile: Profile) -> str:
 
 
 def _opening(profile: Profile) -> str:
-    whom = "rows" if profile.unit.is_row else f"different values of {profile.unit.column}"
-    protected = "row" if profile.unit.is_row else profile.unit.column
     spent = profile.spent
     facts = (
-        ("", estimate_text(profile.units), whom),
+        ("", estimate_text(profile.units), profile.unit.nouns),
         ("", f"{len(profile.columns)}", "columns"),
         ("", spent_text(spent.allowed, spent.epsilon, spent.delta, tight=False), _tight(spent)),
     )
     told = (
         "Every number on this page has random noise in it, on purpose: it hides whether any one "
-        f"{protected} is in the data at all. The ± says how far off a number may be, nineteen times out of twenty. The "
-        "smaller ε is, the better the protection."
+        f"{profile.unit.noun} is in the data at all. The ± says how far off a number may be, nineteen times out of "
+        "twenty. The smaller ε is, the better the protection."
     )
     return opening("A private profile", f"Profile of {profile.table}", [paragraph(told), cards(facts)])
 

@@ -156,6 +156,7 @@ def packed(profile: Profile) -> str:
             "column": profile.unit.column,
             "max_groups": profile.unit.max_groups,
             "max_rows_per_group": profile.unit.max_rows_per_group,
+            **({} if profile.unit.name is None else {"name": profile.unit.noun, "plural": profile.unit.nouns}),
         },
         "units": _estimate(profile.units),
         "confidence": 0.95,
@@ -282,7 +283,7 @@ def _expected(plan: ProfilePlan) -> int:
 
 def text(profile: Profile) -> str:
     """Write all columns, one after the other."""
-    whom = "rows" if profile.unit.is_row else profile.unit.column
+    whom = "rows" if profile.unit.is_row else profile.unit.column if profile.unit.name is None else profile.unit.nouns
     spent = profile.spent
     head = [
         f"Profile of {profile.table}: {len(profile.columns)} columns, {whom}: {estimate_text(profile.units)}",
@@ -351,14 +352,20 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"Everybody who shares a {unit.column} is protected together. {_limits(unit)}, taken at random if there "
-        f"are more; rows without a {unit.column} are left out."
+        else f"{_together(unit)} {_limits(unit)}, taken at random if there "
+        f"are more; rows without a {unit.column} are left out. Counts are of the counted rows (contribution bounding)."
     )
     return (
         counted,
         "± is for one number at a time, at 95 %. Values outside of declared bounds are counted at the bound.",
         "The largest of many noisy counts is likely one with much noise: the order of values that are close is chance.",
     )
+
+
+def _together(unit: Unit) -> str:
+    if unit.name is None:
+        return f"Everybody who shares a {unit.column} is protected together."
+    return f"Each {unit.name} is protected: everybody who shares a {unit.column}, together."
 
 
 def _limits(unit: Unit) -> str:
@@ -371,4 +378,6 @@ def _limits(unit: Unit) -> str:
 
 
 def _whom(unit: Unit) -> str:
+    if unit.name is not None:
+        return f"{unit.nouns} there are"
     return "rows there are" if unit.is_row else f"different values {unit.column} has"
