@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 from cli_folder import ASK, on_terminal, process
+from cli_tree import commands
 from rich.cells import cell_len
 
 from discreet.cli import output
@@ -187,6 +188,30 @@ def test_a_real_terminal_gets_bars_and_lines_that_fit(command, folder):
 
 
 # --- progress ---
+
+# Those that ask before they spend show progress between the questions; the others are done at once.
+THEMSELVES = {"query", "release", "profile", "synth fit", "shell", "init", "budget", "audit self", "demo"}
+AT_ONCE = {
+    "version", "key new", "key show", "data list", "data copy", "budget raise", "ledger release", "ledger reopen",
+    "plan schema",
+}  # fmt: skip
+
+
+def test_every_command_that_may_take_long_shows_that_it_goes_on():
+    silent = {name for name, one in commands().items() if not hasattr(one.callback.__wrapped__, "__wrapped__")}
+    assert silent == THEMSELVES | AT_ONCE
+
+
+@pytest.mark.long
+def test_what_asks_shows_progress_but_never_over_a_question(folder, monkeypatch):
+    screen = terminal(monkeypatch)
+    monkeypatch.setattr(output, "_SILENT", 0.0)
+    for command in ((*ASK, "--max-epsilon", "1"), ("release", "plan.toml", "--max-epsilon", "1")):
+        assert run(command) == 0
+    told = STEERING.sub("", screen.text)
+    for word in ("opening", "planning", "answering", "pricing", "publishing"):
+        assert re.search(rf"{word} \d s elapsed", told), word
+    assert not re.search(r"\d of \d+ ", told.replace("of 4", "")), "how much is done would tell about the data"
 
 
 @pytest.mark.long

@@ -28,6 +28,7 @@ __all__ = [
     "note",
     "printable",
     "quiet",
+    "say",
     "show",
     "show_limit",
     "wants_colour",
@@ -57,7 +58,12 @@ def show(answer: CommandAnswer, *, as_json: bool) -> None:
         print(written(asdict(answer)))
     else:
         for block in answer.blocks():
-            _show_block(block, sys.stdout)
+            say(block)
+
+
+def say(block: Block) -> None:
+    """Write a part of an answer to stdout."""
+    _show_block(block, sys.stdout)
 
 
 def written(document: object) -> str:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.cli.output import show_limit
+from discreet.cli.output import show_limit, working
 from discreet.errors import InvalidParameter, NotAuthorised
 
 if TYPE_CHECKING:
@@ -70,8 +70,10 @@ def open_session(path: Path, *, principal: str | None, project: str = "") -> Ite
     """Open a session as a policy or a plan says; progress is time, and goes to the terminal."""
     from discreet.query import Session
 
-    policy = with_progress(read_any_policy(path))
-    with Session.from_policy(policy, principal=asker(principal), project=project) as session:
+    with working("opening"):
+        policy = with_progress(read_any_policy(path))
+        opened = Session.from_policy(policy, principal=asker(principal), project=project)
+    with opened as session:
         yield session
 
 

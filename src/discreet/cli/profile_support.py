@@ -48,7 +48,8 @@ def profiled(
 ) -> ProfileAnswer:
     """Price a profile, agree, pay, and write its page."""
     with _session(source, unit, ledger, wanted, principal) as session:
-        plan = plan_profile(session, **asdict(wanted))
+        with working("planning"):
+            plan = plan_profile(session, **asdict(wanted))
         if all(session.ledger.charged(key) is not None for key in plan.charges):
             note("this profile is paid already: it is written again, for nothing")
         else:
@@ -56,7 +57,7 @@ def profiled(
             agree(price, limit=limit_of(max_epsilon), what="this profile")
         with working("profiling"):
             found = plan.release()
-        return ProfileAnswer.of(found, found.write(out))
+            return ProfileAnswer.of(found, found.write(out))
 
 
 @contextmanager

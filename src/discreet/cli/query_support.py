@@ -53,7 +53,8 @@ class TypedOffer:
 def planned(session: Session, sql: str, offer: TypedOffer) -> Plan:
     """Read a question and price it."""
     text = sys.stdin.read(_LONGEST) if sql == "-" else sql
-    return session.sql(text, **offer.words())
+    with working("planning"):
+        return session.sql(text, **offer.words())
 
 
 def ask(session: Session, sql: str, offer: TypedOffer, *, max_epsilon: str | None, at_delta: str | None) -> TableAnswer:

@@ -52,9 +52,10 @@ def released(
     """Publish one period of a plan, or write again what was published, and return its bundle."""
     plan = read_release_plan(file)
     signing = signing_key(plan, key)
-    stands = series(plan, today=_today(), principal=asker(principal))
-    period = period_of(plan, label) or _due(plan, stands)
-    unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
+    with working("pricing"):
+        stands = series(plan, today=_today(), principal=asker(principal))
+        period = period_of(plan, label) or _due(plan, stands)
+        unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
     if unpaid.parts:
         agree(_price(unpaid), limit=limit_of(max_epsilon), what=what)
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.budget_support import BudgetNow
 from discreet.cli.command_runner import told
 from discreet.cli.exits import Code, code_of
-from discreet.cli.output import complain, note, printable, show, working
+from discreet.cli.output import complain, note, say, show, working
 from discreet.cli.query_support import TableAnswer, TypedOffer, explained
 from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import DiscreetError, InvalidParameter
@@ -178,7 +178,7 @@ class Sitting:
         self._spent = Fraction(0)
         self._does: Mapping[str, Callable[[str], None]] = {
             r"\budget": self._budget,
-            r"\tables": lambda _: print(printable(self._session.describe())),
+            r"\tables": lambda _: say(self._session.describe()),
             r"\explain": lambda sql: show(explained(self._session, sql, self._offer), as_json=False),
             r"\offer": self._change_offer,
             r"\help": lambda _: _help(),
@@ -203,7 +203,8 @@ class Sitting:
             raise InvalidParameter(f"there is no {word}; there are {', '.join(COMMANDS)}")
 
     def _ask(self, sql: str) -> None:
-        plan = self._session.sql(sql, **self._offer.words())
+        with working("planning"):
+            plan = self._session.sql(sql, **self._offer.words())
         budget = self._session.ledger.account.budget
         price = price_of(plan.event, plan.cost, budget=budget, at_delta=self._at_delta)
         agree(price, limit=self._allowed(), what="this question")
@@ -234,8 +235,8 @@ class Sitting:
 
 def _help() -> None:
     for name, meaning in COMMANDS.items():
-        print(f"{name:<10}{meaning}")
-    print("A question is one SELECT; it may go over several lines and ends with ;")
+        say(f"{name:<10}{meaning}")
+    say("A question is one SELECT; it may go over several lines and ends with ;")
 
 
 # --- running: A sitting from its beginning to its end. ---

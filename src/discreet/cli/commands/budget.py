@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.options import POLICY, AsJson, Delta, PolicyFile, Principal, Project, command, group
-from discreet.cli.output import note, show
+from discreet.cli.output import note, show, working
 
 __all__ = ["add_to"]
 
@@ -36,7 +36,7 @@ def show_budget(
     from discreet.cli.policies import asker, needed, open_ledger
 
     if context.invoked_subcommand is None:
-        with open_ledger(needed(policy)) as ledger:
+        with working("reading the ledger"), open_ledger(needed(policy)) as ledger:
             show(BudgetNow.of(ledger, principal=asker(principal), project=project), as_json=as_json)
 
 
