@@ -7,10 +7,12 @@ import doctest
 import importlib.util
 import inspect
 import re
+from dataclasses import fields, is_dataclass
 from enum import Enum
+from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -102,10 +104,27 @@ def invented(value: object) -> set[str]:
     return set(_ENTRY.findall(sections(value).get("Args", ""))) - parameters(value)
 
 
-def run(value: object, name: str) -> doctest.TestResults:
-    """Run the examples of a docstring after `import discreet as dp`."""
+def run(value: object, name: str) -> tuple[doctest.TestResults, dict[str, object]]:
+    """Run the examples of a docstring after `import discreet as dp`; return also what they have named."""
     test = doctest.DocTestParser().get_doctest(inspect.getdoc(value) or "", {"dp": dp}, name, None, None)
-    return doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(test)
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    return runner.run(test, clear_globs=False), test.globs
+
+
+_UNREADABLE = {
+    "an address in memory": re.compile(r" at 0x[0-9a-f]+|<[\w.]+ object"),
+    "a fraction as Python writes it": re.compile(r"Fraction\("),
+    "a number that nobody reads": re.compile(r"(?<![0-9a-f])\d{21,}(?![0-9a-f])"),
+    "more than a page": re.compile(r"(?s).{6000}"),
+    "a line without end": re.compile(r".{1200}"),
+}
+
+
+def unreadable(named: dict[str, object]) -> list[str]:
+    """List what is wrong with how objects of this package show themselves, which a notebook does with the last one."""
+    ours = [value for value in named.values() if type(value).__module__.startswith("discreet")]
+    shown = [(type(value).__name__, repr(value)) for value in ours if not hasattr(value, "__array__")]
+    return [f"{name}: {why}" for name, text in shown for why, sign in _UNREADABLE.items() if sign.search(text)]
 
 
 @pytest.mark.parametrize("name", sorted(PUBLIC))
@@ -117,9 +136,32 @@ def test_a_public_name_says_what_goes_in_and_what_comes_out(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(SHOWN))
 def test_the_example_of_a_name_runs(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    results = run(SHOWN[name], name)
+    results, named = run(SHOWN[name], name)
     assert results.attempted > 0
     assert results.failed == 0, "see what was printed: expected and got"
+    assert unreadable(named) == []
+
+
+def test_a_public_record_says_itself_how_it_is_shown() -> None:
+    """What `dataclass` would write has fractions and addresses in it: `__repr__ = record` or words of its own."""
+    records = [value for value in PUBLIC.values() if inspect.isclass(value) and is_dataclass(value) and fields(value)]
+    assert len(records) > 90
+    ours = str(ROOT / "src")
+    assert [one.__qualname__ for one in records if not inspect.getfile(one.__repr__).startswith(ours)] == []
+
+
+def test_what_nobody_can_read_is_noticed() -> None:
+    class Told(SimpleNamespace):
+        __module__ = "discreet.made_up"
+
+    def found(value: object) -> list[str]:
+        return unreadable({"one": Told(text=value), "other": value})
+
+    assert found(1) == []
+    assert found(Fraction(1, 3)) == ["Told: a fraction as Python writes it"]
+    assert found(object()) == ["Told: an address in memory"]
+    assert found(10**20 + 1) == ["Told: a number that nobody reads"]
+    assert found("x" * 7000) == ["Told: more than a page", "Told: a line without end"]
 
 
 def test_every_public_package_has_its_page() -> None:
@@ -155,5 +197,5 @@ def test_a_wrong_example_is_noticed(capsys: pytest.CaptureFixture[str]) -> None:
             3
         """
 
-    assert run(wrong, "wrong") == (1, 1)
+    assert run(wrong, "wrong")[0] == (1, 1)
     assert "Expected" in capsys.readouterr().out

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import MISSING, fields
 from datetime import date
 from decimal import ROUND_CEILING, Decimal
+from enum import Enum
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 __all__ = [
@@ -24,6 +27,7 @@ __all__ = [
     "places_for",
     "plain",
     "printable",
+    "record",
     "rounded",
     "shortened",
     "significant_up",
@@ -182,6 +186,87 @@ def shortened(text: str, most: int) -> str:
 def printable(text: str) -> str:
     """Replace what would break a line or steer a screen."""
     return "".join(letter if letter.isprintable() else "�" for letter in text)
+
+
+# --- records: What a value shows of itself where somebody just names it. ---
+
+
+_WHOLE = 20  # Digits of a whole number that are written in full.
+_MANY = 8  # Members of a list that are written out.
+_PLAIN = (bool, int, float, str, Fraction, tuple, Enum)
+_WIDE = 400  # Characters of a part; of what is longer only the class is named.
+
+
+def record(self: Any) -> str:
+    """Write a dataclass with its fields as people read them, without those that nobody said: a `__repr__`."""
+    told = [f"{one.name}={_field(getattr(self, one.name))}" for one in fields(self) if one.repr and _is_said(self, one)]
+    return f"{type(self).__name__}({', '.join(told)})"
+
+
+def _is_said(value: Any, field: Any) -> bool:
+    """Tell whether a field is neither None nor as by default; what cannot be compared, such as an array, is said."""
+    held, default = getattr(value, field.name), field.default
+    if held is None or default is MISSING or type(held) is not type(default):
+        return held is not None
+    return held is not default and not (isinstance(held, _PLAIN) and held == default)
+
+
+def _field(value: Any) -> str:
+    """Write what a field holds on one line; nothing in it depends on where it lies in memory."""
+    match value:
+        case Enum():
+            return repr(value.value)
+        case Fraction():
+            return _number(value)
+        case bool() | None | float():
+            return repr(value)
+        case int():
+            return str(value) if abs(value) < 10**_WHOLE else _about(Fraction(value))
+        case str():
+            return repr(shortened(value, _WIDE))
+        case Path():
+            return repr(str(value))
+        case Mapping():
+            return f"{{{_listed([f'{_field(key)}: {_field(one)}' for key, one in value.items()])}}}"
+        case tuple() | list() | frozenset() | set():
+            is_ordered = isinstance(value, (tuple, list))
+            told = [_field(one) for one in value]
+            first, last = "[]" if isinstance(value, list) else "()" if is_ordered else "{}"
+            alone = "," if isinstance(value, tuple) and len(value) == 1 else ""
+            return f"{first}{_listed(told if is_ordered else sorted(told))}{alone}{last}"
+    return _object(value)
+
+
+def _listed(told: list[str]) -> str:
+    return ", ".join(told if len(told) <= _MANY else [*told[: _MANY - 1], f"… {len(told) - _MANY + 1:,} more"])
+
+
+def _object(value: Any) -> str:
+    """Write a record in a record, or name what is no value: a function, an array, an object."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"array of {' × '.join(f'{side:,}' for side in value.shape) or 'one number'}"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return str(value.__qualname__).rpartition("<locals>.")[2]
+    written = repr(value)
+    is_short = len(written) <= _WIDE and not any(one in written for one in ("\n", " at 0x", "Fraction("))
+    return written if is_short else f"{type(value).__name__}(…)"
+
+
+def _number(value: Fraction) -> str:
+    """Write a fraction in full where that is short, as a decimal or else as a ratio; or about."""
+    if 10**-_WHOLE < abs(value) < 10**_WHOLE or value == 0:
+        short = f"{float(value):.12g}"
+        if Fraction(short) == value:
+            return short
+        if len(str(value)) <= 12:
+            return str(value)
+    return _about(value)
+
+
+def _about(value: Fraction) -> str:
+    power = exponent(abs(value))
+    digits = decimal(value / Fraction(10) ** power, 5)
+    return f"≈{float(value):.6g}" if -300 < power < 300 else f"≈{digits}e{power}"
 
 
 # --- csv: Cells for other programs. ---

@@ -30,6 +30,7 @@ from discreet.adaptive.stability import DistanceTest, counted, lead, stable_outc
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import canonical, read_bins
@@ -229,6 +230,8 @@ class BlockMode:
     delta: Fraction
     entries: int = 1
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(
             self,
@@ -284,6 +287,8 @@ class BlockNumber:
 
     query: CentralMeanQuery | WinsorisedMeanQuery
     recipe: Recipe
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         if not isinstance(self.query, (CentralMeanQuery, WinsorisedMeanQuery)):
@@ -376,7 +381,7 @@ def block_median(*, blocks: int, grid: Grid, recipe: Recipe) -> BlockNumber:
     Examples:
         >>> grid = dp.mechanisms.Grid.between(0, 1, step=0.01)
         >>> dp.adaptive.block_median(blocks=51, grid=grid, recipe=dp.adaptive.polynomial(1, beta=0.1)).event
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
     """
     query = median_query(grid=grid, relation=Relation.REPLACE_ONE, public_rows=blocks)
     assert isinstance(query, CentralMeanQuery)

@@ -64,7 +64,7 @@ def laplace(
     Examples:
         >>> recipe = dp.adaptive.laplace(1, 1e-6, beta=0.01)
         >>> recipe.event
-        ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
+        ApproxDP(epsilon=1, delta=1e-06)
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
@@ -113,7 +113,7 @@ def gaussian(
     Examples:
         >>> recipe = dp.adaptive.gaussian(1, 1e-6, beta=0.01)
         >>> recipe.event
-        ApproxDP(epsilon=Fraction(1, 1), delta=Fraction(1, 1000000))
+        ApproxDP(epsilon=1, delta=1e-06)
     """
     budget, chance = positive(epsilon, name="epsilon"), small_delta(delta, public_rows=None)
     p = positive_integer(dimension, name="dimension")
@@ -162,7 +162,7 @@ def laplace_log_normal(rho: Number, *, beta: Number, sigma: Number | None = None
 
     Examples:
         >>> dp.adaptive.laplace_log_normal(0.5, beta=0.1).event
-        ZCDP(rho=Fraction(1, 2))
+        ZCDP(rho=0.5)
     """
     if sigma is None:
         return best_shape(lambda shape: laplace_log_normal(rho, beta=beta, sigma=shape), _SIGMAS)

@@ -31,6 +31,7 @@ from typing import Any, Self, final
 from discreet.adaptive import block_sandbox
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.seccomp_rules import (
     ALLOW,
@@ -289,6 +290,8 @@ class BlockLimits:
     memory: int = 1 << 31  # bytes of address space, libraries included
     processes: int = 1  # at the same time
     padded: bool = True
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

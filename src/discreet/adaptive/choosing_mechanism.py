@@ -20,6 +20,7 @@ from discreet.adaptive.stability import least_excess, reliable
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.exponential import exponential_outcomes
 from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
@@ -77,6 +78,8 @@ class Choosing:
     growth: int  # candidates that one record supports, at most
     relation: Relation
     test_share: Fraction = Fraction(1, 2)  # of epsilon
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(
@@ -201,6 +204,8 @@ class PointFunction:
 
     def __str__(self) -> str:
         return "0 everywhere" if self.point is None else f"1 at {self.point} only"
+
+    __repr__ = __str__
 
 
 @final

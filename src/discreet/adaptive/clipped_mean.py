@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, probability
+from discreet.formatting import record
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
 from discreet.mechanisms.exponential import exponential_outcomes
@@ -83,6 +84,8 @@ class ClippedMean:
     centre_share: Fraction = Fraction(1, 20)  # of epsilon
     radius_share: Fraction = Fraction(1, 10)
     allow_large_delta: bool = False  # of 1 / size or more
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, clamped, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.privacy.relation import Relation
@@ -73,6 +74,8 @@ class Graph:
 
     size: int
     ends: NDArray[np.int64] = field(repr=False)  # One row an edge, as numbers of nodes, the lower first.
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         size = _check_count(positive_integer(self.size, name="the number of nodes"))
@@ -429,6 +432,8 @@ class TriangleQuery:
     nodes: int | tuple[Hashable, ...]
     most: int | None = None  # A public bound: more triangles than that are not counted.
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         _settle_nodes(self, self.nodes, least=3)
         settle(self, most=_read_most(self.most, comb(node_count(self.nodes), 3)))
@@ -510,6 +515,8 @@ class StarQuery:
     nodes: int | tuple[Hashable, ...]
     leaves: int
     most: int | None = None  # A public bound: more stars than that are not counted.
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _settle_nodes(self, self.nodes, least=3)

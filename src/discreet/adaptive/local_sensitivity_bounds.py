@@ -21,6 +21,7 @@ from discreet.adaptive.stability import least_excess
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.order_statistics import Ranked
@@ -89,6 +90,8 @@ class LocalQuery:
     grid: Grid  # the exact value lies between its bounds
     relation: Relation
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, change=positive_integer(self.change, name="change"))
         settle(self, relation=read_relation(self.relation))
@@ -125,6 +128,8 @@ class BoundedLocalSensitivity:
     epsilon: Fraction
     delta: Fraction
     bound_share: Fraction = Fraction(1, 2)  # of epsilon
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _settle(self)
@@ -201,6 +206,8 @@ class BoundedSmoothSensitivity:
     delta: Fraction
     bound_share: Fraction = Fraction(1, 2)  # of epsilon
     fineness: int = _FINENESS  # parts of beta to which the logarithm is rounded
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _settle(self)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
+from discreet.formatting import record
 from discreet.mechanisms.release import NoInterval
 
 __all__ = ["NOTHING_TO_ENCLOSE", "NO_ANSWER", "NoAnswer"]
@@ -22,6 +23,8 @@ class NoAnswer:
         >>> mechanism.release(["a", "b"]).value == dp.adaptive.NO_ANSWER  # but for a chance of delta
         True
     """
+
+    __repr__ = record
 
     def __str__(self) -> str:
         return "no answer"

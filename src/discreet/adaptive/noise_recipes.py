@@ -19,6 +19,7 @@ from discreet.adaptive.smooth_noise_laws import (
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_confidence
 from discreet.privacy.events import Event, PureDP
 
@@ -66,6 +67,8 @@ class Recipe:
     event: Event  # what a release spends
     dimension: int = 1
     norm: Norm = 1  # in which the smooth bound is meant
+
+    __repr__ = record
 
     @property
     def ratio(self) -> Fraction:
@@ -170,7 +173,7 @@ def polynomial(
 
     Examples:
         >>> dp.adaptive.polynomial(1, beta=0.1).event
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
     """
     budget, smooth = positive(epsilon, name="epsilon"), positive(beta, name="beta")
     p = positive_integer(dimension, name="dimension")
@@ -240,7 +243,7 @@ def power(epsilon: Number, *, beta: Number, gamma: Number | None = None, dimensi
 
     Examples:
         >>> dp.adaptive.power(1, beta=0.1, gamma=2).event
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
     """
     if gamma is None:
         return best_shape(lambda shape: power(epsilon, beta=beta, gamma=shape, dimension=dimension), _GAMMAS)
@@ -271,7 +274,7 @@ def student(epsilon: Number, *, beta: Number, degrees: Number | None = None, dim
 
     Examples:
         >>> dp.adaptive.student(1, beta=0.1).event
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
     """
     if degrees is None:
         return best_shape(lambda shape: student(epsilon, beta=beta, degrees=shape, dimension=dimension), _DEGREES)
@@ -331,7 +334,7 @@ def best_recipe(
     Examples:
         >>> recipe = dp.adaptive.best_recipe(lambda beta: dp.adaptive.polynomial(1, beta=beta))
         >>> recipe.event
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
         >>> 0.05 < recipe.beta < 0.5
         True
     """

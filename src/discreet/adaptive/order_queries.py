@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, highest, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive_integer, probability
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import check_length, check_size
@@ -191,6 +192,8 @@ class AddRemoveQuantileQuery:
 
     grid: Grid
     q: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, q=probability(self.q, name="q"))

@@ -15,6 +15,7 @@ from discreet.adaptive.bounded_memberships import Memberships, Totals, bounded_t
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.parameters import read_confidence, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
@@ -86,6 +87,8 @@ class OptimalPartitionSelection:
     delta: Fraction
     relation: Relation
     bins_per_unit: int = 1
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -16,6 +16,7 @@ from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE
 from discreet.adaptive.stability import DistanceTest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive, probability
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -386,6 +387,8 @@ class ProposeTestRelease:
     mechanism: Proposed
     epsilon: Fraction  # of the test
     delta: Fraction  # of the test
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, epsilon=self.test.epsilon, delta=self.test.delta)

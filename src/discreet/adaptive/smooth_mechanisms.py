@@ -15,6 +15,7 @@ from discreet.adaptive.smooth_query import Bound, ReadsOnce, SmoothlyBounded, Sm
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoInterval, Release
@@ -78,6 +79,8 @@ class SmoothSensitivityMechanism:
 
     query: SmoothQuery
     recipe: Recipe
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_fit(self.query, self.recipe, dimension=1)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle
 
 if TYPE_CHECKING:
@@ -126,6 +127,8 @@ class PolynomialLaw(TailedLaw):
     """Density ((a - 1) / 2) (1 + |z|)^-a."""
 
     exponent: Fraction  # a
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, exponent=_read_above_one(self.exponent, "exponent"))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.balls import ball
 from discreet.exact import nonnegative
+from discreet.formatting import record
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.privacy.relation import Relation, read_relation
@@ -225,6 +226,8 @@ class SmoothlyBoundedQuery:
     relative_error: Fraction = Fraction(0)  # of the bound
     value_error: Fraction = Fraction(0)  # of the value, in grid steps
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
         settle(
@@ -275,6 +278,8 @@ class DistanceQuery:
     grid: Grid
     relation: Relation
     value_error: Fraction = Fraction(0)  # of the value, in grid steps
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

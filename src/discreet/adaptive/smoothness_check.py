@@ -54,6 +54,8 @@ class Smoothness:
         what = "is below a change of the value" if self.exceeded else f"grows by e^{self.growth:.6g}"
         return f"refuted: the bound {what}, for {self.exceeded or self.uneven}"
 
+    __repr__ = __str__
+
 
 def check_smoothness(query: SmoothQuery, worlds: Iterable[Sequence[Any]], *, beta: Number) -> Smoothness:
     """Compare the values and bounds of all neighbours among some made-up data sets, taken as multisets.

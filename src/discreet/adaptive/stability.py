@@ -14,6 +14,7 @@ from discreet.adaptive.no_answer import NO_ANSWER, NOTHING_TO_ENCLOSE, NoAnswer
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.exponential import Scores, check_selection, read_whole_scores
 from discreet.mechanisms.histogram import bin_counts, read_bins
@@ -139,6 +140,8 @@ class StableQuery:
     distance_to_instability: Callable[[Any], int]
     relation: Relation
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
 
@@ -176,6 +179,8 @@ class ReleaseIfStable:
     query: StableQuery
     epsilon: Fraction
     delta: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         test = DistanceTest(epsilon=self.epsilon, delta=self.delta)
@@ -305,6 +310,8 @@ class StableMode:
     delta: Fraction
     relation: Relation
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
         settle(self, epsilon=self.test.epsilon, delta=self.test.delta)
@@ -406,6 +413,8 @@ class StableSelection:
     candidates: int  # how many; public
     relation: Relation
     monotone: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_selection(self)

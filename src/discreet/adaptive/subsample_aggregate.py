@@ -25,6 +25,7 @@ from discreet.adaptive.block_runner import FAILED, BlockLimits, BlockRows, Progr
 from discreet.adaptive.block_sandbox import spoken, unpacked
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Column, column_of
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import Release
@@ -203,6 +204,8 @@ class SubsampleAndAggregate:
     memberships: int = 1  # blocks that each record is in
     limits: BlockLimits = field(default_factory=BlockLimits)
     trusted: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -13,6 +13,7 @@ from discreet.adaptive.stability import least_excess, reliable, share_of_chance
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.parameters import read_share, settle, small_delta
@@ -69,6 +70,8 @@ class TruncatedHistogram:
     relation: Relation
     bins_per_unit: int = 1
     contribution: int = 1
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

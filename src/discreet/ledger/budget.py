@@ -13,6 +13,7 @@ from typing import Any, Literal, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, probability
+from discreet.formatting import record
 
 __all__ = [
     "EACH",
@@ -94,6 +95,8 @@ class Budget:
     rho: Fraction | None
     approximate: Fraction | None
     expect: Expect | None
+
+    __repr__ = record
 
     def __init__(
         self,
@@ -242,6 +245,8 @@ class Quota:
     project: str | None
     principal: str | None
     window: str | None  # "day", "week", "month" or whole seconds
+
+    __repr__ = record
 
     def __init__(
         self, budget: Budget, *, project: str | None = None, principal: str | None = None, window: Window = None

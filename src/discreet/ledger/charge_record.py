@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import record
 from discreet.ledger.budget import Budget, canonical, digest
 from discreet.ledger.lease import may_run
 from discreet.privacy.events import Event, from_json
@@ -68,6 +69,8 @@ class Account:
     unit: str
     relation: Relation
     budget: Budget
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         for name in ("dataset", "unit"):

@@ -54,6 +54,9 @@ class LedgerView:
             for dataset, book in self._books.items()
         }
 
+    def __repr__(self) -> str:
+        return f"LedgerView({', '.join(map(repr, self._books))}; {len(self._entries):,} entries)"
+
     @property
     def datasets(self) -> tuple[str, ...]:
         """The data sets that are kept in this ledger."""

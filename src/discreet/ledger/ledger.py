@@ -547,6 +547,10 @@ class Ledger:
             sums, last = self._lifetime(rows, book), last_price(rows, self._dataset)
         return f"{book.describe()}. Spent: {spending_of(book.rule, sums)}. Left: {left_of(book.rule, sums, last)}."
 
+    def __repr__(self) -> str:
+        """Name the data set; the store is not asked, so that this works when it is closed or away."""
+        return f"Ledger({self._dataset!r}{', closed' if isinstance(self._store, ClosedStore) else ''})"
+
     def close(self) -> None:
         """Let go of the files."""
         self._store.close()

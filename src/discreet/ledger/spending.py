@@ -63,6 +63,8 @@ class Spending:
     def __str__(self) -> str:
         return self.describe()
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,8 @@ class Left:
     def __str__(self) -> str:
         return self.describe()
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -146,6 +150,8 @@ class TightTotal:
 
     def __str__(self) -> str:
         return self.describe()
+
+    __repr__ = __str__
 
 
 def spending_of(rule: PrivacyFilter, sums: Sums) -> Spending:

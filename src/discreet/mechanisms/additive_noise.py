@@ -10,6 +10,7 @@ from typing import Protocol, Self, final
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, probability
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle, small_delta
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.noise.limits import check_noise_scale, check_noise_variance
@@ -37,12 +38,14 @@ class Sensitivity:
 
     Examples:
         >>> dp.mechanisms.Sensitivity.scalar(3)
-        Sensitivity(l1=3, squared_l2=9, dimension=1)
+        Sensitivity(l1=3, squared_l2=9)
     """
 
     l1: int
     squared_l2: int
     dimension: int = 1
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         for name in ("l1", "squared_l2", "dimension"):
@@ -107,6 +110,8 @@ class LaplaceNoise:
 
     epsilon: Fraction
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, epsilon=positive(self.epsilon, name="epsilon"))
 
@@ -151,6 +156,8 @@ class GaussianNoise:
 
     squared_multiplier: Fraction  # variance over squared l2 sensitivity
     delta: Fraction | None = None  # at which the cost is quoted, if it was made for one
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

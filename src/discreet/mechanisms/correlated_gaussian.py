@@ -13,6 +13,7 @@ from discreet import noise
 from discreet.balls import ball, normal_cdf, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer, positive
+from discreet.formatting import record
 from discreet.mechanisms.gaussian import read_vector
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, Interval, Release
@@ -105,6 +106,8 @@ class CorrelatedGaussian:
     squared_sensitivity: Fraction  # Mahalanobis: of the norm that the inverse covariance gives
     relation: Relation
     fineness: int = 24  # bits by which the grid of the noise is finer than its standard deviation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

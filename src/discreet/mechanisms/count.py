@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.formatting import record
 from discreet.frames.cells import is_missing
 from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
@@ -47,6 +48,8 @@ class Count:
 
     relation: Relation
     noise: Noise
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -14,6 +14,7 @@ from discreet import noise
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.parameters import read_confidence, read_flag, settle
 from discreet.mechanisms.release import NoInterval, Release
@@ -138,6 +139,8 @@ class Exponential:
     candidates: int  # how many; public
     relation: Relation
     monotone: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_selection(self)

@@ -12,6 +12,7 @@ import numpy as np
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
 from discreet.noise.laws import DiscreteGaussianLaw, RoundedGaussianLaw
@@ -51,6 +52,8 @@ class Gaussian:
     squared_sensitivity: Fraction  # in squared grid steps, for one unit under the relation
     variance: Fraction  # in squared grid steps
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _check(self)
@@ -99,6 +102,8 @@ class VectorGaussian:
     variance: Fraction  # in squared grid steps
     dimension: int
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _check(self)
@@ -175,6 +180,8 @@ class DiscreteGaussian:
     sensitivity: int  # in grid steps, for one unit under the relation
     variance: Fraction  # the parameter sigma^2, in squared grid steps
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, down, exact, positive, up
+from discreet.formatting import record
 from discreet.frames.column import Data, as_column, column_of
 from discreet.frames.tables import table_columns
 from discreet.mechanisms.parameters import settle
@@ -68,6 +69,8 @@ class Grid:
     high: Fraction
     step: Fraction
     default: Fraction  # where there is no number
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         step = positive(self.step, name="step")

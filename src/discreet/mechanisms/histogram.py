@@ -12,6 +12,7 @@ from unicodedata import normalize
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import record
 from discreet.frames.cells import is_missing, plain_value
 from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
@@ -59,6 +60,8 @@ class Histogram:
     bins: tuple[Hashable, ...]
     relation: Relation
     noise: Noise
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, bins=read_bins(self.bins))

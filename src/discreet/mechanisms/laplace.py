@@ -9,6 +9,7 @@ from typing import final
 
 from discreet import noise
 from discreet.exact import Number, integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.gaussian import read_vector
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import EachCell, NoiseAccuracy, Release
@@ -47,6 +48,8 @@ class Laplace:
     sensitivity: int  # in grid steps, for one unit under the relation
     scale: Fraction  # in grid steps
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(
@@ -107,6 +110,8 @@ class VectorLaplace:
     scale: Fraction  # in grid steps
     dimension: int
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -43,6 +43,9 @@ class Respondent:
         self._session = session
         self._memory: dict[str, tuple[int, int]] = {}
 
+    def __repr__(self) -> str:
+        return f"Respondent({self._mechanism})"  # Neither questions nor answers: the truth is among them.
+
     def answer(self, question: str, truth: int) -> int:
         """Return the randomised answer to a question; one charge for each fresh one."""
         known = self._memory.get(question)

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise
 from discreet.mechanisms.count import row_query
@@ -67,6 +68,8 @@ class Mean:
     noise: Noise
     public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

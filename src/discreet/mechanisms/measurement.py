@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quotient_intervals import MeasuredNoise
@@ -42,6 +43,8 @@ class BoundedQuery:
     sensitivity: Sensitivity
     relation: Relation
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
 
@@ -67,6 +70,8 @@ class Measurement:
 
     query: BoundedQuery
     noise: Noise
+
+    __repr__ = record
 
     @property
     def unit(self) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, final
 from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.exponential import (
     NO_INTERVAL,
     Scores,
@@ -72,6 +73,8 @@ class ReportNoisyMax:
     candidates: int  # how many; public
     relation: Relation
     monotone: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_selection(self)
@@ -164,6 +167,8 @@ class PermuteAndFlip:
     candidates: int  # how many; public
     relation: Relation
     monotone: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_selection(self)

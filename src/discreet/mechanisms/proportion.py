@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from discreet.formatting import record
 from discreet.frames.cells import is_missing
 from discreet.frames.column import Column, Data, column_of
 from discreet.mechanisms.additive_noise import Noise
@@ -57,6 +58,8 @@ class Proportion:
     noise: Noise
     public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         mean = self._mean

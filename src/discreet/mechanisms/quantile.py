@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, probability
-from discreet.formatting import significant_up
+from discreet.formatting import record, significant_up
 from discreet.frames.column import Data
 from discreet.mechanisms.exponential import exponential_outcomes, worst_case_shortfall
 from discreet.mechanisms.grid import Grid
@@ -68,6 +68,8 @@ class Quantile:
     epsilon: Fraction
     grid: Grid
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(
@@ -253,6 +255,8 @@ class QuantileAmong:
     epsilon: Fraction
     grid: Grid
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         candidates = tuple(int(place) for place in self.candidates)

@@ -12,6 +12,7 @@ from discreet import noise
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import NoInterval, Release
@@ -54,6 +55,8 @@ class RandomizedResponse:
     epsilon: Fraction
     keep: Fraction
     categories: int = 2
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

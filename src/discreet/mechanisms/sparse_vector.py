@@ -14,6 +14,7 @@ from discreet import noise
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_flag, read_share, settle
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.laws import DiscreteLaplaceLaw
@@ -68,6 +69,8 @@ class AboveThreshold:
     positives: int = 1
     monotone: bool = False
     threshold_share: Fraction = Fraction(1, 2)  # of epsilon, for the threshold
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(
@@ -187,6 +190,9 @@ class Asking:
                 above = integer(answer, name="answer") + drawn >= self._threshold
                 self._left -= above
                 return above
+
+    def __repr__(self) -> str:
+        return f"Asking({self._mechanism}; {self._left} more may be above)"  # The noisy threshold stays a secret.
 
     def __reduce__(self) -> NoReturn:
         raise Refused("a run cannot be copied or stored: it would answer twice with one threshold")

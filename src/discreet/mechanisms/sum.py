@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -53,6 +54,8 @@ class Sum:
     grid: Grid
     relation: Relation
     noise: Noise
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

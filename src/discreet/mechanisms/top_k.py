@@ -10,6 +10,7 @@ from discreet import noise
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.exponential import (
     NO_INTERVAL,
     Scores,
@@ -64,6 +65,8 @@ class TopK:
     count: int  # how many to choose
     relation: Relation
     monotone: bool = False
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         check_selection(self)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import final
 
+from discreet.formatting import record
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.count import row_query
@@ -64,6 +65,8 @@ class Variance:
     relation: Relation
     noise: Noise
     public_rows: int | None = None  # the public number of rows, under replace-one
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
 from discreet.mechanisms.mean import MeanAccuracy, check_size
@@ -75,6 +76,8 @@ class VectorMean:
     noise: Noise
     public_rows: int | None = None  # the public number of rows, under replace-one
     count_share: Fraction = Fraction(1, 2)  # of the budget, under add-remove
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

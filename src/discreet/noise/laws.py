@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.balls import ball, normal_cdf, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive
+from discreet.formatting import record
 
 if TYPE_CHECKING:
     from flint import arb
@@ -127,6 +128,8 @@ class DiscreteLaplaceLaw(Law):
 
     scale: Fraction
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _sized(self.scale, "scale"))
 
@@ -160,6 +163,8 @@ class GeometricLaw(Law):
     """
 
     scale: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _sized(self.scale, "scale"))
@@ -197,6 +202,8 @@ class RoundedLaplaceLaw(Law):
     """
 
     scale: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _sized(self.scale, "scale"))
@@ -236,6 +243,8 @@ class RoundedGaussianLaw(Law):
 
     variance: Fraction
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", _sized(self.variance, "variance"))
 
@@ -271,6 +280,8 @@ class DiscreteGaussianLaw(Law):
     """
 
     variance: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "variance", _sized(self.variance, "variance"))

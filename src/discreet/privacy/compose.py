@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive_integer, up
+from discreet.formatting import record
 from discreet.privacy.convert import read_delta
 from discreet.privacy.curves import ClosedFormCurve, Edge
 from discreet.privacy.enclosures import enclose, float_up
@@ -58,6 +59,8 @@ class Homogeneous:
     delta: Fraction
     times: int
     _tails: dict[int, list[tuple[arb, arb]]] = field(default_factory=dict, repr=False, compare=False)
+
+    __repr__ = record
 
     def curve(self) -> ClosedFormCurve:
         """Return the privacy curve, which is exact."""

@@ -324,7 +324,7 @@ def to_replace_one(event: Event) -> Event:
 
     Examples:
         >>> dp.privacy.convert.to_replace_one(dp.privacy.PureDP(1))
-        PureDP(epsilon=Fraction(2, 1))
+        PureDP(epsilon=2)
     """
     leaves(event, relation=Relation.ADD_REMOVE)  # Refuses what has no guarantee to start from.
     return grouped(event, 2)

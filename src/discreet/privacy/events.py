@@ -23,6 +23,7 @@ from discreet.exact import (
     positive_integer,
     probability,
 )
+from discreet.formatting import record
 from discreet.stored_names import StoredName, stored_names
 
 __all__ = [
@@ -110,7 +111,7 @@ def from_json(text: str) -> Event:
 
     Examples:
         >>> dp.privacy.from_json(dp.privacy.PureDP(1).to_json())
-        PureDP(epsilon=Fraction(1, 1))
+        PureDP(epsilon=1)
     """
     try:
         packed = json.loads(text)
@@ -212,6 +213,8 @@ class PureDP(Event):
 
     epsilon: Fraction
 
+    __repr__ = record
+
     def __init__(self, epsilon: Number) -> None:
         self._set(epsilon=nonnegative(epsilon, name="epsilon"))
 
@@ -233,6 +236,8 @@ class ApproxDP(Event):
     epsilon: Fraction
     delta: Fraction
 
+    __repr__ = record
+
     def __init__(self, epsilon: Number, delta: Number) -> None:
         self._set(epsilon=nonnegative(epsilon, name="epsilon"), delta=probability(delta, name="delta"))
 
@@ -251,6 +256,8 @@ class ZCDP(Event):
     """
 
     rho: Fraction
+
+    __repr__ = record
 
     def __init__(self, rho: Number) -> None:
         self._set(rho=nonnegative(rho, name="rho"))
@@ -272,6 +279,8 @@ class GDP(Event):
 
     mu_squared: Fraction
 
+    __repr__ = record
+
     def __init__(self, mu: Number | None = None, *, mu_squared: Number | None = None) -> None:
         self._set(mu_squared=_one_of(mu, mu_squared, name="mu", squared_name="mu_squared"))
 
@@ -290,6 +299,8 @@ class Laplace(Event):
     """
 
     noise_multiplier: Fraction
+
+    __repr__ = record
 
     def __init__(self, noise_multiplier: Number) -> None:
         self._set(noise_multiplier=positive(noise_multiplier, name="noise_multiplier"))
@@ -314,6 +325,8 @@ class DiscreteLaplace(Event):
     scale: Fraction  # in grid steps
     sensitivity: int  # l1, in grid steps
 
+    __repr__ = record
+
     def __init__(self, scale: Number, sensitivity: int) -> None:
         self._set(scale=positive(scale, name="scale"), sensitivity=positive_integer(sensitivity, name="sensitivity"))
 
@@ -337,6 +350,8 @@ class Gaussian(Event):
 
     variance: Fraction
     squared_sensitivity: Fraction  # l2, squared
+
+    __repr__ = record
 
     def __init__(
         self,
@@ -379,6 +394,8 @@ class DiscreteGaussian(Event):
     variance: Fraction  # the parameter sigma^2, in squared grid steps
     squared_sensitivity: Fraction  # l2, squared, in squared grid steps
     dimension: int
+
+    __repr__ = record
 
     def __init__(
         self,
@@ -423,6 +440,8 @@ class RandomizedResponse(Event):
     epsilon: Fraction
     categories: int
 
+    __repr__ = record
+
     def __init__(self, epsilon: Number, categories: int = 2) -> None:
         count = positive_integer(categories, name="categories")
         if count < 2:
@@ -451,6 +470,8 @@ class BoundedRange(Event):
 
     epsilon: Fraction
 
+    __repr__ = record
+
     def __init__(self, epsilon: Number) -> None:
         self._set(epsilon=nonnegative(epsilon, name="epsilon"))
 
@@ -473,6 +494,8 @@ class PoissonSampled(Event):
 
     event: Event
     probability: Fraction
+
+    __repr__ = record
 
     def __init__(self, event: Event, probability: Number) -> None:
         chance = exact(probability, name="probability")
@@ -502,6 +525,8 @@ class SampledWithoutReplacement(Event):
     event: Event
     sample_size: int
     population: int
+
+    __repr__ = record
 
     def __init__(self, event: Event, sample_size: int, population: int) -> None:
         size = positive_integer(sample_size, name="sample_size")
@@ -533,6 +558,8 @@ class Repeated(Event):
     event: Event
     times: int
 
+    __repr__ = record
+
     def __init__(self, event: Event, times: int) -> None:
         self._set(event=_event(event, "event"), times=positive_integer(times, name="times"))
 
@@ -552,6 +579,8 @@ class Composed(Event):
     """
 
     events: tuple[Event, ...]
+
+    __repr__ = record
 
     def __init__(self, events: Iterable[Event]) -> None:
         self._set(events=_events(events, "events"))
@@ -578,6 +607,8 @@ class Parallel(Event):
 
     events: tuple[Event, ...]
 
+    __repr__ = record
+
     def __init__(self, events: Iterable[Event]) -> None:
         self._set(events=_events(events, "events"))
 
@@ -599,6 +630,8 @@ class Grouped(Event):
 
     event: Event
     size: int
+
+    __repr__ = record
 
     def __init__(self, event: Event, size: int) -> None:
         self._set(event=_event(event, "event"), size=positive_integer(size, name="size"))

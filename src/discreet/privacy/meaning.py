@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, up
-from discreet.formatting import chance_up
+from discreet.formatting import chance_up, record
 from discreet.privacy.convert import read_delta
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
@@ -68,6 +68,8 @@ class Deployment:
     epsilon: Fraction
     delta: Fraction  # 0 where the list names none
     source: str
+
+    __repr__ = record
 
     @property
     def event(self) -> Event:
@@ -127,6 +129,8 @@ class FoundShare:
     false_alarms: Fraction
     found: float  # rounded up
 
+    __repr__ = record
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,6 +149,8 @@ class Belief:
 
     before: Fraction
     after: float  # rounded up
+
+    __repr__ = record
 
 
 @final
@@ -192,6 +198,8 @@ class Meaning:
 
     def __str__(self) -> str:
         return told(self)
+
+    __repr__ = __str__
 
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers and texts."""

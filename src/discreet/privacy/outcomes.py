@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, final
 from discreet.balls import ball, bounds
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, probability
+from discreet.formatting import record
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
@@ -62,6 +63,8 @@ class Outcomes:
 
     masses: Mapping[Any, arb] = field(repr=False)  # by hashable outcome
     tail: Fraction = Fraction(0)
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "tail", probability(self.tail, name="tail"))

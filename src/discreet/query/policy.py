@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 
 __all__ = [
     "INFERRED",
@@ -56,6 +57,8 @@ class Unit:
     max_rows_per_group: int = 1
     name: str | None = field(default=None, kw_only=True)
     plural: str | None = field(default=None, kw_only=True)
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         if not isinstance(self.column, str) or not self.column:
@@ -228,6 +231,8 @@ class Resources:
     memory: int = 3 << 30
     threads: int | None = None  # as many as the machine has, up to eight
     on_progress: Callable[[float, float], None] | None = None
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         positive(self.seconds, name="seconds")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import enumerated, shortened
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.policy import PublicTable, UnitLimits, public
 from discreet.query.session.catalogue_builder import build_catalogue
@@ -65,6 +66,7 @@ class Every(Enum):
 
 _MONTHS = {Every.MONTH: 1, Every.QUARTER: 3, Every.YEAR: 12}
 _DAYS = {Every.DAY: 1, Every.WEEK: 7}
+_SHOWN = 300  # Characters of the names of tables in what a plan shows of itself.
 
 
 @final
@@ -447,3 +449,7 @@ class ReleasePlan:
     from_data: tuple[SeenFact, ...] = ()  # what was read from the data for this plan, at no price
     written: str = ""  # the file, as it was read
     file: str = ""  # its name, for messages
+
+    def __repr__(self) -> str:
+        names = enumerated([repr(one.name) for one in self.tables] or ["no tables"])
+        return f"ReleasePlan({self.name!r}, {self.title!r}: {shortened(names, _SHOWN)})"

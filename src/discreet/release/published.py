@@ -8,6 +8,7 @@ from datetime import datetime
 from fractions import Fraction
 from typing import final
 
+from discreet.formatting import record
 from discreet.ledger.charge_record import Charge
 from discreet.ledger.spending import Left
 from discreet.privacy.events import Event
@@ -54,6 +55,8 @@ class RunningRelease:
     charge: Charge | None  # None for a dummy
     event: Event  # of all days of the series, also those to come
     unit: str  # whom the series protects: the unit of the plan, or one day of it
+
+    __repr__ = record
 
 
 @final

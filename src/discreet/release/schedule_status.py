@@ -82,6 +82,8 @@ class Series:
     def __str__(self) -> str:
         return "\n".join(f"{name:<11}{text}" for name, text in self._lines())
 
+    __repr__ = __str__
+
     def _lines(self) -> Iterator[tuple[str, str]]:
         yield "plan", f"{self.plan}, {_rhythm(self.schedule)}, on {self.today}"
         yield "released", _listed([one.label for one in self.released])

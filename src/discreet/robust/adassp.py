@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet import noise as exact_noise
 from discreet.adaptive.eigenvalue_bound import least_eigenvalue
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
 from discreet.mechanisms.parameters import read_share, settle
@@ -55,7 +56,7 @@ class AdaSSP:
         ...     noise=dp.mechanisms.GaussianNoise.for_rho(0.5),
         ... )
         >>> fit.event
-        GDP(mu_squared=Fraction(1, 1))
+        GDP(mu_squared=1)
         >>> len(fit.release(records).value)
         2
     """
@@ -66,6 +67,8 @@ class AdaSSP:
     public_rows: int | None = None  # the public number of records, under replace-one
     failure: Fraction = Fraction(1, 20)  # the chance with which the eigenvalue may be overrated
     eigenvalue_share: Fraction = _THIRD  # of the budget
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

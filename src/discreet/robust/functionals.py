@@ -13,6 +13,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle
 from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
 
@@ -236,6 +237,8 @@ class MLocation:
     psi: Psi
     scale: Number | None = 1
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, scale=exact_or_none(self.scale, name="scale"))
         if self.scale is not None and Fraction(self.scale) <= 0:
@@ -301,6 +304,8 @@ class TrimmedMean:
 
     share: Number
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, share=_read_half(self.share))
 
@@ -340,6 +345,8 @@ class WinsorisedMean:
     """
 
     share: Number
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, share=_read_half(self.share))

@@ -24,6 +24,7 @@ from discreet.adaptive.propose_test_release import ProposeTestRelease, split_eps
 from discreet.adaptive.smooth_query import RELATIVE_ERROR, Peak, tallest
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import LaplaceNoise, Sensitivity
 from discreet.mechanisms.grid import Grid
@@ -84,6 +85,8 @@ class HuberQuery:
     grid: Grid
     reach: int  # K, in grid steps: the tuning constant times the scale
     relation: Relation
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

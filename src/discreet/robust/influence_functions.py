@@ -215,6 +215,8 @@ class Expectation:
     def __str__(self) -> str:
         return f"{self.value:g}, {self.holds}"
 
+    __repr__ = __str__
+
 
 def chaudhuri_hsu(*, size: int, eta: Number, beta: Number, influence: Number, diameter: Number) -> Expectation:
     """Return what the smooth sensitivity exceeds with probability `eta` at most, over samples from one law.

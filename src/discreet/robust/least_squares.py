@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet import noise as exact_noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
 from discreet.mechanisms.parameters import settle
@@ -364,6 +365,8 @@ class NoisyStatistics:
     coefficient_norm: Fraction = Fraction(1)  # a public guess, within the frame; it balances the two moments
     inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
     penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -12,6 +12,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact_or_none, integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Noise, Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -290,6 +291,8 @@ class Newton:
     steps: int = 2
     inference: bool = True
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(
             self,
@@ -357,6 +360,8 @@ class GradientDescent:
     halvings: int = 0  # of a bracket, to get near before the first step
     scale_halvings: int = 11
     inference: bool = True
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle
 
 __all__ = ["Floats", "Huber", "Logistic", "Psi", "Quantile", "Tukey"]
@@ -71,6 +72,8 @@ class Huber:
 
     c: Number = Fraction(1345, 1000)
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, c=positive(self.c, name="c"))
 
@@ -116,6 +119,8 @@ class Tukey:
     """
 
     c: Number = Fraction(4685, 1000)
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, c=positive(self.c, name="c"))
@@ -168,6 +173,8 @@ class Logistic:
     """
 
     c: Number = Fraction(1)
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, c=positive(self.c, name="c"))
@@ -222,6 +229,8 @@ class Quantile:
 
     q: Number = Fraction(1, 2)
     bandwidth: Number = Fraction(1, 2)  # in units of the scale
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, q=exact(self.q, name="q"), bandwidth=positive(self.bandwidth, name="bandwidth"))

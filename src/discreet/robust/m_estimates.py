@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_confidence
 from discreet.privacy.not_private import NotPrivate
 from discreet.robust import functionals
@@ -72,6 +73,8 @@ class MEstimateFit:
     estimates: tuple[float, ...]
     standard_errors: tuple[float, ...]
     scale: float
+
+    __repr__ = record
 
     def interval(self, confidence: Number = 0.95) -> tuple[tuple[float, float], ...]:
         """Return an interval around each estimate that covers so often in many repetitions with many values."""

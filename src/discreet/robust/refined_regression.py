@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.mean import check_size
 from discreet.mechanisms.parameters import read_share, settle
@@ -89,6 +90,8 @@ class RefinedRegression:
     tails_share: Fraction = Fraction(3, 20)  # of the budget, for the lengths of rows and residuals
     inference_share: Fraction = Fraction(0)  # of the budget, for intervals; without it there are none
     penalties: tuple[Fraction, ...] = ()  # on the square of each coefficient within the frame, the intercept first
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

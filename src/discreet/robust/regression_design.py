@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
+from discreet.formatting import record
 from discreet.frames.column import Data
 from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.grid import Grid, exact_sum
@@ -82,6 +83,8 @@ class Design:
 
     features: tuple[tuple[Fraction, Fraction], ...]
     response: tuple[Fraction, Fraction]
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         features = tuple(_read(pair, "feature") for pair in self.features)

@@ -10,6 +10,7 @@ from typing import Protocol, TypeAlias, final
 import numpy as np
 
 from discreet.exact import Number, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.privacy.relation import Relation
@@ -331,6 +332,8 @@ class RegressionNewton:
     late: int = 2
     inference: bool = True
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(
             self,
@@ -397,6 +400,8 @@ class RegressionGradientDescent:
     divisor: int  # a public number of rows: the exact one under replace-one, a guess under add-remove
     rate: Number = Fraction(1, 2)
     inference: bool = True
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -370,6 +370,8 @@ class RobustnessReport:
     def __str__(self) -> str:
         return "\n".join([*_standings(self), *_tables(self)])
 
+    __repr__ = __str__
+
 
 def _standings(report: RobustnessReport) -> Iterator[str]:
     low, high = report.bounds

@@ -18,6 +18,7 @@ from discreet.adaptive.propose_test_release import ProposeTestRelease, split_eps
 from discreet.balls import ball, bounds, precision
 from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_share, settle, small_delta
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.noise.lazy_bits import compare, extend, revealed
@@ -80,6 +81,8 @@ class TukeyRegression:
     blocks: int = 1000
     coefficient_bound: Fraction = Fraction(1024)  # of each coefficient, within the frame
     test_share: Fraction = Fraction(1, 2)
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

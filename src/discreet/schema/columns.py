@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
+from discreet.formatting import record
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,6 +89,8 @@ class ExpressionFacts:
     members: tuple[Hashable, ...] | None = None  # every value apart from NULL that counts; others are as if not there
     nullable: bool = True
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         if self.low is not None and self.high is not None and self.low > self.high:
             raise InvalidParameter("low must not be above high")
@@ -151,6 +154,8 @@ class Declared:
     whole: bool | None = None
     format: str | None = None  # of texts: of dates None is ISO 8601, of numbers None is 1234.56
     labels: tuple[tuple[Hashable, str], ...] = ()  # what is shown beside a category; no part of what is asked
+
+    __repr__ = record
 
     @property
     def step(self) -> Fraction | None:

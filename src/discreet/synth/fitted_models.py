@@ -67,6 +67,8 @@ class SyntheticModel:
     def __str__(self) -> str:
         return f"a model of {len(self.domain.names)} columns. {self.promise}"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,6 +103,8 @@ class SyntheticImageModel:
 
     def __str__(self) -> str:
         return f"a model of pictures of {self.domain.height} x {self.domain.width}. {self.promise}"
+
+    __repr__ = __str__
 
 
 def _wanted(rows: int | None, released: int | None) -> int:

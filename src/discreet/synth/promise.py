@@ -90,6 +90,8 @@ class Promise:
             f"from a model ({self.method}) that knows the table through noise alone."
         )
 
+    __repr__ = __str__
+
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
         return {

@@ -76,6 +76,8 @@ class SynthesisPlan:
     def __str__(self) -> str:
         return f"{self.description}\n{self.promise}"
 
+    __repr__ = __str__
+
 
 def plan_table(
     table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None

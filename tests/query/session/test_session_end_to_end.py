@@ -292,3 +292,28 @@ def test_the_clause_of_bigquery_is_understood_and_only_tightens(tmp_path):
         with pytest.raises(dp.Refused, match="PUBLIC_GROUPS"):
             session.sql(by_age.format("PUBLIC_GROUPS"))
         session.sql(by_age.format("PUBLIC_GROUPS"), keys={"age": [18, 25]})
+
+
+def test_what_a_session_made_shows_itself_after_it_is_closed(tmp_path):
+    session = opened(tmp_path)
+    plan = session.sql(COUNT, epsilon=1)
+    joint = session.batch({"all": plan}, idempotency_key=None, purpose="test")
+    assert "n  " in repr(plan)
+    assert "<table>" in plan._repr_html_()
+    spent, ledger = session.spent, session.ledger
+    session.close()
+    assert session.is_closed
+    assert repr(session) == "Session(orders; unit customer; closed)"
+    assert repr(plan).endswith("; closed)")
+    assert repr(joint) == "JointPlan(all; closed)"
+    assert plan._repr_html_() is None
+    assert repr(ledger).endswith(", closed)")
+    assert repr(spent) == str(spent)
+
+
+def test_answers_of_a_batch_stand_under_their_names_and_nothing_in_them_is_html(tmp_path):
+    with opened(tmp_path) as session:
+        plans = {"<b>all</b>": session.sql(COUNT, epsilon=1)}
+        release = session.batch(plans, idempotency_key=None, purpose="test").release()
+    assert repr(release).startswith("<b>all</b>\n")
+    assert release._repr_html_().startswith("<h4>&lt;b&gt;all&lt;/b&gt;</h4><table>")

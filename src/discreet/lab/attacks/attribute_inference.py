@@ -96,6 +96,8 @@ class Attributes:
         lines = [f"{self.right.of:,} people attacked, each in a release with their row and in one without"]
         return "\n".join(lines + [f"  {label:<{width}}  {value}" for label, value in told])
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything as one JSON object."""
         shares = {name: getattr(self, name) for name in ("right", "without", "commonest")}

@@ -82,6 +82,8 @@ class AveragingCurve:
             lines.append(f"{k:>7,}  {chance:>11.4f}  {ceiling:>19.4f}  {self.remembered:>10.4f}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def averaging_curve(mechanism: Asked, times: Sequence[int]) -> AveragingCurve:
     """Return the chance to know a yes or no after each number of answers: of a person, or whether one is counted.
@@ -247,6 +249,8 @@ class Averaging:
         width = max(len(label) for label, _ in told)
         lines = [f"one secret, a yes or no, asked {self.times:,} times"]
         return "\n".join(lines + [f"  {label:<{width}}  {value}" for label, value in told])
+
+    __repr__ = __str__
 
 
 def averaging(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet import privacy
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
+from discreet.formatting import record
 from discreet.lab.attacks.lab_tables import Lab, laboratory
 from discreet.noise import discrete_laplace, rounded_gaussian
 from discreet.privacy.not_private import NotPrivate
@@ -271,6 +272,8 @@ class AxisLevel:
     name: str
     of: str
     members: Mapping[Hashable, Sequence[Hashable]]
+
+    __repr__ = record
 
 
 @final

@@ -70,6 +70,8 @@ class Isolation:
         )
         return f"{self.who} ({known}): {self.guess}"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,8 @@ class Differencing:
         lines = [f"{self.named.of:,} of {self.people:,} people are alone in a difference of published counts"]
         lines += [f"  {label:<{width}}  {value}" for label, value in told]
         return "\n".join(lines + [f"  {example}" for example in self.examples])
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object."""

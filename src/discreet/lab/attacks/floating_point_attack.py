@@ -73,6 +73,8 @@ class FloatingPoint:
             )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def _verdict(self) -> str:
         if math.isinf(self.epsilon_at_least):
             return "BROKEN: no ε holds, since outputs of one input are impossible for the other"

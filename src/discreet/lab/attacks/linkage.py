@@ -53,6 +53,8 @@ class Linkage:
         ]
         return "\n".join(lines + ["  " + ", ".join(f"{k}: {v}" for k, v in row.items()) for row in self.sample])
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything as one JSON object; what is told of the named, as text."""
         return json.dumps(asdict(self) | {"right": self.right}, ensure_ascii=False, default=str)

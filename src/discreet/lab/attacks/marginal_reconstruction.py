@@ -227,6 +227,8 @@ class MarginalReconstruction:
             told.append(f"  no attacker exceeds         {100 * self.ceiling:.0f} %")
         return "\n".join(told + ["  " + ", ".join(f"{k}: {v}" for k, v in row.items()) for row in self.examples])
 
+    __repr__ = __str__
+
 
 def marginal_reconstruction(
     rows: Any,

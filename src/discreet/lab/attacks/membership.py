@@ -83,6 +83,8 @@ class Membership:
         lines = [f"{models} attacked, {self.people:,} people each, {self.shadows} shadow models"]
         return "\n".join([*lines, *(line for one in self.attackers for line in _told(one))])
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything but the curves as one JSON object."""
         document = {

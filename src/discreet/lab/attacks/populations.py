@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive
+from discreet.formatting import record
 from discreet.lab.attacks.lab_tables import laboratory, text_of
 from discreet.mechanisms.gaussian import VectorGaussian
 from discreet.privacy import Event, Relation, gaussian_sigma
@@ -118,6 +119,8 @@ class Population:
 
     frequencies: Floats
     copies: int = 1
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         shares = np.array(self.frequencies, dtype=np.float64)

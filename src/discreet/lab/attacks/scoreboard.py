@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, up
+from discreet.formatting import record
 from discreet.lab.attacks.count_tables import Floats
 from discreet.lab.attacks.lab_tables import Lab, laboratory
 from discreet.lab.attacks.success_rates import Success
@@ -129,6 +130,8 @@ class Rule:
     value_scale: float = 1.5
     day_scale: float = 30.0
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         if not all(np.isfinite([self.eccentricity, self.value_scale, self.day_scale])) or self.eccentricity < 0:
             raise InvalidParameter("eccentricity and scales must be finite, and eccentricity not negative")
@@ -159,6 +162,8 @@ class ScoreboardTrial:
         rest = f"{100 * self.wrong.share:9.1f} % {100 * self.nobody.share:9.1f} % {100 * self.absent.share:13.1f} %"
         return f"{self.known:>7} {self.days:>8} {self.right.of:>9,}   {limits:<22} {rest}"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +185,8 @@ class Scoreboard:
         head = f"{self.people:,} people, {self.items:,} items; a guess is right for {100 * self.baseline:.2g} %"
         names = "  known  ± days   targets   named rightly (95 %)       wrongly      nobody   though absent"
         return "\n".join([head, names, *map(str, self.trials)])
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object."""
@@ -403,6 +410,8 @@ class ItemCounts:
             f"counts of items at ε = {self.epsilon:g}, at most {self.most} items a person, {self.known} of them known"
         )
         return "\n".join([head, *(f"  {label:<30} {value}" for label, value in told)])
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object."""

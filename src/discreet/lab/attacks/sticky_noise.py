@@ -98,6 +98,8 @@ class Sticky:
             lines.append(f"  no attacker exceeds {chance_up(self.ceiling)}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def to_json(self) -> dict[str, Any]:
         """Return plain numbers and texts."""
         return {

@@ -199,6 +199,8 @@ class Reconstruction:
             told.append(f"  no attacker exceeds      {100 * self.ceiling:.1f} %")
         return "\n".join(told)
 
+    __repr__ = __str__
+
 
 def reconstruction(
     secrets: Sequence[int] | Integers,

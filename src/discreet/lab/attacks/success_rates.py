@@ -55,6 +55,8 @@ class Success:
     def __str__(self) -> str:
         return f"{self.hits:,} of {self.of:,} ({100 * self.share:.0f} %)"
 
+    __repr__ = __str__
+
 
 # --- rates ---
 # How well a score tells who was in the data: people found for every rate of false alarms, and the limits of that.

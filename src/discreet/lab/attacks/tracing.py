@@ -351,6 +351,8 @@ class Tracing:
             ]
         )
 
+    __repr__ = __str__
+
     def _lines(self, fpr: float) -> Iterator[str]:
         found, accused = self.found(fpr), self.accused(fpr)
         low, high = found.interval()

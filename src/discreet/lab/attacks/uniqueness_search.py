@@ -218,6 +218,8 @@ class Combination:
     def __str__(self) -> str:
         return f"{100 * self.unique.share:5.1f} %  {', '.join(self.columns)}"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -263,6 +265,8 @@ class Uniqueness:
         crowd = zip(CROWDS, worst.profile, strict=True)
         lines.append(f"  people by how many have the same {', '.join(worst.columns)}")
         return "\n".join([head, *lines, *(f"    {name:<12} {number:>12,}" for name, number in crowd)])
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object."""
@@ -366,6 +370,8 @@ class LoneCells:
         head = f"private counts by {', '.join(self.columns)} at ε = {self.epsilon:g}: somebody is"
         return "\n".join([head, *(f"  {label:<28} {value}" for label, value in told)])
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything as one JSON object."""
         return json.dumps(asdict(self), ensure_ascii=False)
@@ -464,6 +470,8 @@ class SingledOut:
             return "\n".join([*head, *lines, f"no {self.size} columns single it out"])
         singled = [f"  {', '.join(columns)}" for columns in self.combinations]
         return "\n".join([*head, *lines, "only one person fits it in", *singled])
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object."""

@@ -356,6 +356,8 @@ class Audit:
         ]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything as one JSON object."""
         worst = self.worst

@@ -19,6 +19,7 @@ import numpy as np
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, up
+from discreet.formatting import record
 from discreet.lab.audit.confidence_limits import at_most
 from discreet.privacy import Event, Gaussian, PoissonSampled, Relation, Repeated, epsilon, epsilon_bounds, gdp_mu
 
@@ -64,6 +65,8 @@ class TrainingAudit:
         shown = f"ε ≥ {self.epsilon:.3g} shown, ε = {self.epsilon_claimed:.3g} claimed, at δ = {self.delta:.2g}"
         sure = f"a claim that holds is refuted with probability {self.error:.0e} at most"
         return f"{verdict}: {shown}\n  {self.method}, {self.scores:,} scores; {sure}"
+
+    __repr__ = __str__
 
     def to_json(self) -> str:
         """Write everything as one JSON object; what is not claimed is null."""
@@ -224,6 +227,8 @@ class Errors:
     without: int  # runs or steps without the canary
     with_it: int
 
+    __repr__ = record
+
     def limits(self, error: float) -> tuple[float, float]:
         """Return what both rates are at most, together wrong with probability `error` at most."""
         return at_most(self.false_alarms, self.without, error / 2), at_most(self.misses, self.with_it, error / 2)
@@ -346,6 +351,8 @@ class Guesses:
     canaries: int
     made: int
     right: int
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         if not 0 <= self.right <= self.made <= self.canaries or self.canaries < 1:

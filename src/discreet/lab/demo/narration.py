@@ -106,6 +106,8 @@ class DemoResult:
     def __str__(self) -> str:
         return json.dumps(self.to_json(), indent=1)
 
+    __repr__ = __str__
+
 
 def _figures(found: Differencing) -> dict[str, Any]:
     return {

@@ -132,6 +132,8 @@ class Evaluation:
     def __str__(self) -> str:
         return self.tell()
 
+    __repr__ = __str__
+
 
 def _lines(title: str, heading: str, verdicts: Iterable[Verdict]) -> Iterable[str]:
     yield from (title, heading, "")

@@ -49,6 +49,8 @@ class Claim:
         place = {DivergenceMeasure.DELTA: " at epsilon ", DivergenceMeasure.RENYI: " of order "}.get(self.measure)
         return self.measure.value if place is None else f"{self.measure.value}{place}{float(self.at):g}"
 
+    __repr__ = __str__
+
 
 def claims(
     claimed: Claimed,
@@ -165,6 +167,8 @@ class Finding:
         found = f"{_short(self.lower)} to {_short(self.upper)}"
         return f"{self.claim}: claimed {_short(self.claim.value)}, found {found}: {self.verdict}"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -234,6 +238,8 @@ class Verification:
 
     def __str__(self) -> str:
         return "\n".join([self.headline, f"({self.scope})", *(f"  {finding}" for finding in self.findings)])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         told = f"<p><b>{words(self.headline)}</b><br>{words(self.scope)}</p>"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact, integer
+from discreet.formatting import plain, record
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
@@ -39,6 +40,8 @@ class Worlds:
 
     data_sets: tuple[World, ...]
     ordered: bool
+
+    __repr__ = record
 
     def __len__(self) -> int:
         return len(self.data_sets)
@@ -160,6 +163,9 @@ class ExhaustiveSensitivity(NamedTuple):
 
     value: Fraction
     worst_pair: tuple[World, World]
+
+    def __repr__(self) -> str:
+        return f"ExhaustiveSensitivity(value={plain(self.value)}, worst_pair={self.worst_pair!r})"
 
 
 def l1(one: Any, other: Any) -> Fraction:

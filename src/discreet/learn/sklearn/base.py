@@ -68,6 +68,8 @@ class PrivacySpent:
             told = f"ε = {significant_up(spent)}, δ = {significant_up(self.delta)}"
         return f"{told} ({self.relation.value} neighbours)"
 
+    __repr__ = __str__
+
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)

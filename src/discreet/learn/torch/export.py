@@ -55,6 +55,8 @@ class WeightsPromise:
     def __str__(self) -> str:
         return self.guarantee
 
+    __repr__ = __str__
+
     @staticmethod
     def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> WeightsPromise:
         """Say what a run promises, once and for all its weights; with earlier runs on the same weights, together."""

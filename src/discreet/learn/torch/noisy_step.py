@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
+from discreet.formatting import record
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.training.adaptive_clip import FollowedClip
 from discreet.learn.training.sampling import RunNoise, RunPlan
@@ -141,6 +142,8 @@ class L2Ball:
 
     radius: Number
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         positive(self.radius, name="radius")
 
@@ -175,6 +178,8 @@ class Box:
 
     low: Number
     high: Number
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         if exact(self.low, name="low") >= exact(self.high, name="high"):

@@ -92,6 +92,8 @@ class PoisoningReport:
     def __str__(self) -> str:
         return "\n".join(_told(self))
 
+    __repr__ = __str__
+
 
 def poisoning_check(
     ways: Mapping[str, Train],

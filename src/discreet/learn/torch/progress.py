@@ -104,6 +104,8 @@ class StepsSpent:
     def __str__(self) -> str:
         return f"ε = {significant_up(self.epsilon)} at δ = {self.delta:g} after {self.steps:,} steps"
 
+    __repr__ = __str__
+
 
 # --- report: What a run will do and promise, and how each layer of its model is handled. ---
 
@@ -123,3 +125,5 @@ class TrainingReport:
 
     def __str__(self) -> str:
         return f"{self.plan.describe()}\n  {self.plan.physical_batch} rows at a time\n\n{self.prepared}"
+
+    __repr__ = __str__

@@ -13,6 +13,7 @@ from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, probability
+from discreet.formatting import record
 from discreet.mechanisms.parameters import settle
 
 __all__ = ["AdaptiveClip", "Automatic", "Clip", "Flat", "PerLayer", "read_clip"]
@@ -37,6 +38,8 @@ class Flat:
     """
 
     clip: Fraction  # l2, over all parameters together
+
+    __repr__ = record
 
     def __init__(self, clip: Number) -> None:
         settle(self, clip=_read(clip, "clip"))
@@ -69,6 +72,8 @@ class Automatic:
     clip: Fraction  # l2, over all parameters together
     gamma: Fraction  # keeps small gradients small; in the unit of the gradient
 
+    __repr__ = record
+
     def __init__(self, clip: Number = 1, gamma: Number = "0.01") -> None:
         settle(self, clip=_read(clip, "clip"), gamma=_read(gamma, "gamma"))
 
@@ -98,6 +103,8 @@ class PerLayer:
     """
 
     clip: Fraction  # l2, over all parameters together
+
+    __repr__ = record
 
     def __init__(self, clip: Number) -> None:
         settle(self, clip=_read(clip, "clip"))
@@ -141,6 +148,8 @@ class AdaptiveClip:
     quantile: Fraction  # the share of norms that should lie below the clip
     rate: Fraction  # of the geometric update, for one step
     count_noise: Fraction | None  # standard deviation on a sum of +-1/2; None: a twentieth of the batch
+
+    __repr__ = record
 
     def __init__(
         self,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer
-from discreet.formatting import plain, significant_up
+from discreet.formatting import plain, record, significant_up
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
 from discreet.learn.training.training_plan import (
     grid_for,
@@ -134,6 +134,8 @@ class StreamPlan:
     parameters: int
     physical_batch: int
     slack: Fraction
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -12,7 +12,7 @@ from typing import Any, Self, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, nonnegative, positive, positive_integer, up
-from discreet.formatting import plain, significant_up
+from discreet.formatting import plain, record, significant_up
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
 from discreet.mechanisms.parameters import settle, small_delta
 from discreet.noise.limits import check_noise_variance
@@ -180,6 +180,8 @@ class TrainingPlan:
     parameters: int  # how many coordinates the gradient has
     physical_batch: int  # rows that one forward pass takes, always this many
     slack: Fraction  # proven float error of the sum, as a multiple of the clip's bound
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
+from discreet.formatting import record
 from discreet.query.session.requests import Expectation, Keys
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class Expr:
     """
 
     sql: str
+
+    __repr__ = record
 
     def __add__(self, other: Operand) -> Expr:
         return _between(self, "+", other)
@@ -255,6 +258,8 @@ class QueryBuilder:
     shown_if: tuple[Expr, ...] = ()
     order: tuple[str, ...] = ()
     most: int | None = None
+
+    __repr__ = record
 
     def where(self, *conditions: Expr) -> QueryBuilder:
         """Keep the rows for which all conditions hold."""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import printable
 from discreet.ledger.charge_record import Charge
 from discreet.privacy.events import Event
 from discreet.query.ast import Expression, KeyValue, Query, Source, table_column
@@ -122,10 +123,10 @@ class Plan:
         return replace(table, columns=tuple(columns))
 
     def __repr__(self) -> str:
-        return str(self.explain())
+        return f"Plan({self.text!r}, {self.cost}; closed)" if self._desk.closed.is_set() else str(self.explain())
 
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        return None if self._desk.closed.is_set() else self.explain()._repr_html_()
 
 
 def _labels_of(question: Query, catalogue: Catalogue) -> dict[str, Mapping[Any, str]]:
@@ -172,6 +173,14 @@ class JointRelease:
 
     tables: Mapping[str, ReleaseTable]
     charge: Charge
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{printable(name)}\n{table}" for name, table in self.tables.items())
+
+    def _repr_html_(self) -> str:
+        from discreet.pages import kit
+
+        return "".join(f"<h4>{kit.words(name)}</h4>{table._repr_html_()}" for name, table in self.tables.items())
 
 
 @final
@@ -276,10 +285,10 @@ class JointPlan:
             )
 
     def __repr__(self) -> str:
-        return str(self.explain())
+        return f"JointPlan({', '.join(self._plans)}; closed)" if self._desk.closed.is_set() else str(self.explain())
 
-    def _repr_html_(self) -> str:
-        return self.explain()._repr_html_()
+    def _repr_html_(self) -> str | None:
+        return None if self._desk.closed.is_set() else self.explain()._repr_html_()
 
 
 def _check(desk: Executor, plans: Mapping[str, Plan]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import record
 from discreet.ledger.budget import Budget, Quota
 from discreet.query.policy import Resources, Unit, public
 from discreet.query.session.catalogue_builder import nearest, written_in
@@ -37,6 +38,8 @@ class TablePolicy:
         found = self.source if given is None else given
         is_written = self.csv is not None and isinstance(found, (str, Path))
         return replace(self.csv, path=str(found)) if is_written and self.csv is not None else found
+
+    __repr__ = record
 
 
 @final
@@ -69,6 +72,8 @@ class Policy:
     quotas: tuple[Quota, ...]
     tables: Mapping[str, TablePolicy]
     resources: Resources = field(default_factory=Resources)
+
+    __repr__ = record
 
     def sources(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tables: those that are handed over, and the others from where the policy says they are."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
+from discreet.formatting import record
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.builder import name, word
@@ -69,6 +70,8 @@ class PrivateBounds:
 
     declared: Declared
     release: ReleaseTable
+
+    __repr__ = record
 
 
 @final

@@ -353,6 +353,11 @@ class Session:
         """Whom this session protects."""
         return self._unit
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether data and ledger were let go of."""
+        return self._desk.closed.is_set()
+
     def close(self) -> None:
         """Let go of the data and of the ledger."""
         self._desk.closed.set()
@@ -409,6 +414,8 @@ class Session:
 
     def __repr__(self) -> str:
         names = ", ".join(self._catalogue.tables)
+        if self.is_closed:
+            return f"Session({names}; unit {self._unit.noun}; closed)"
         return f"Session({names}; unit {self._unit.noun}; left: {self.left})"
 
 

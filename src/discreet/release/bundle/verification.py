@@ -146,6 +146,8 @@ class Verified:
             lines += [f"      {problem}" for problem in check.problems]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def verify_bundle(
     path: str | Path, *, ledger: str | Path | None = None, key: PublicKey | str | Path | None = None

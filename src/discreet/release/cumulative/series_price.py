@@ -253,6 +253,8 @@ class PricedRunning:
     def __str__(self) -> str:
         return "\n".join(f"{name:<11}{text}" for name, text in self._lines())
 
+    __repr__ = __str__
+
     def _lines(self) -> Iterator[tuple[str, str]]:
         running, errors = self.running, [float(error) for error in self.errors]
         yield "series", f"{running.name}: total of {running.source} so far, {running.days} days from {running.first}"

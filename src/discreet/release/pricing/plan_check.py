@@ -62,6 +62,8 @@ class Checked:
         first = f"{self.plan.file or self.plan.name} is right: {counted}, ε = {self.priced.epsilon:.4g} for a release."
         return "\n".join([first, *(f"· {note}" for note in self.notes)])
 
+    __repr__ = __str__
+
 
 def check(plan: ReleasePlan, *, tables: Mapping[str, Any] | None = None) -> Checked:
     """Find everything in a plan that can be found wrong without data, or return it with its price.

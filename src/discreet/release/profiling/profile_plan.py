@@ -193,7 +193,8 @@ class ProfilePlan:
 
         return price_text(self)
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return f"Profile of {self.table.name}; closed" if self.session.is_closed else str(self)
 
 
 def _named(found: ReleaseTable) -> Partition:

@@ -8,6 +8,7 @@ from typing import Self, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive, positive_integer
+from discreet.formatting import record
 from discreet.learn.extras import require
 from discreet.mechanisms.parameters import settle
 from discreet.privacy.relation import Relation
@@ -40,6 +41,8 @@ class Linear:
     hidden: int = 128
     blocks: int = 1
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         _whole(hidden=self.hidden, blocks=self.blocks)
 
@@ -65,6 +68,8 @@ class Convolutional:
     channels: int = 32
     factors: tuple[int, ...] = (1, 2, 2)  # of `channels` at the full size, half of it, a quarter of it …
     blocks: int = 2
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _whole(channels=self.channels, blocks=self.blocks)
@@ -98,6 +103,8 @@ class WarmUp:
     share: Number = Fraction(3, 10)
     places: int | None = 64
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         settle(self, share=exact(self.share, name="share"))
         if not 0 < Fraction(self.share) < 1:
@@ -129,6 +136,8 @@ class Heun:
     churn_to: float = 50.0
     guidance: float = 0.0
 
+    __repr__ = record
+
     def __post_init__(self) -> None:
         _whole(steps=self.steps)
         _not_negative(churn=self.churn, churn_from=self.churn_from, churn_to=self.churn_to, guidance=self.guidance)
@@ -152,6 +161,8 @@ class Ddim:
     steps: int = 50
     stochastic: bool = False
     guidance: float = 0.0
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         _whole(steps=self.steps)
@@ -217,6 +228,8 @@ class Diffusion:
     warm_up: WarmUp | None = field(default_factory=WarmUp)
     sampler: Sampler = field(default_factory=Heun)
     physical_batch: int | None = None
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         settle(self, clip=positive(self.clip, name="clip"))

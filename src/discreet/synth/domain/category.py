@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.formatting import record
 from discreet.frames.cells import is_missing, plain_value
 from discreet.frames.column import Column
 from discreet.mechanisms.grid import exact_number
@@ -56,6 +57,8 @@ class Category:
     other: bool = False
     null: bool = False
     most: int | None = None  # how many values may be found; None where they are listed
+
+    __repr__ = record
 
     def __init__(self, values: Iterable[Value], *, other: bool = False, null: bool = False) -> None:
         listed = tuple(_plain(value) for value in _listed(values))

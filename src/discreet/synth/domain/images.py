@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.formatting import record
 from discreet.frames.column import as_column, reader_for
 from discreet.mechanisms.parameters import settle
 from discreet.synth.domain.category import Category, Value
@@ -39,6 +40,8 @@ class Images:
     height: int
     width: int
     classes: tuple[Value, ...]
+
+    __repr__ = record
 
     def __init__(self, height: int, width: int, *, classes: Iterable[Value]) -> None:
         for name, side in (("height", height), ("width", width)):

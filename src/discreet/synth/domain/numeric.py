@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
-from discreet.formatting import plain
+from discreet.formatting import plain, record
 from discreet.frames.column import Column
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_flag, settle
@@ -60,6 +60,8 @@ class Numeric:
     bins: Bins = 32
     null: bool = False
     is_date: bool = False  # the numbers are days since 1970, and shown as dates
+
+    __repr__ = record
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ import numpy as np
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
+from discreet.formatting import record
 from discreet.learn.extras import require
 from discreet.privacy.events import Event
 from discreet.synth.domain.images import BRIGHTEST, ImageRows, Images
@@ -134,6 +135,8 @@ class MerfImages:
     hidden: int = 256
     codes: int = 24
 
+    __repr__ = record
+
     @property
     def name(self) -> str:
         return "merf"
@@ -191,6 +194,8 @@ class HermiteImages:
     steps: int = 1200
     hidden: int = 256
     codes: int = 24
+
+    __repr__ = record
 
     @property
     def name(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import record
 from discreet.privacy.events import Event
 from discreet.synth.domain.coding import TableRows
 from discreet.synth.domain.domain import Domain, DomainColumn
@@ -49,6 +50,8 @@ class MerfTables:
     steps: int = 1500  # of training, which is free
     hidden: int = 128
     codes: int = 16
+
+    __repr__ = record
 
     @property
     def name(self) -> str:

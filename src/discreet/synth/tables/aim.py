@@ -11,6 +11,7 @@ from typing import final
 import numpy as np
 
 from discreet.exact import positive, positive_integer
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
@@ -74,6 +75,8 @@ class AIM:
     clear: float = 3.0  # how far above its noise a marginal has to be for less to be spent on the next
     most_cells: int = 1 << 20  # of the model
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         for name in ("columns_share", "choice_share"):

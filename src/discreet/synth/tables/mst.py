@@ -11,6 +11,7 @@ from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
+from discreet.formatting import record
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
@@ -65,6 +66,8 @@ class MST:
     columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
     choices_share: Fraction = Fraction(1, 10)  # for choosing pairs; the rest is for measuring them
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+
+    __repr__ = record
 
     def __post_init__(self) -> None:
         for name in ("columns_share", "choices_share"):

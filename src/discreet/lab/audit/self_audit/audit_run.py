@@ -209,6 +209,8 @@ class SelfAudit:
         lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([self.headline, "", *lines, "", *self.notes])
 
+    __repr__ = __str__
+
     def to_json(self) -> str:
         """Write everything as one JSON object."""
         document = {"size": self.size, "level": self.level, "broken": len(self.broken), "seconds": self.seconds}

@@ -97,6 +97,8 @@ class LayerReport:
         widths = [max(len(row[place]) for row in [heads, *rows]) for place in range(4)]
         return "\n".join(_line(row, widths) for row in [heads, *rows])
 
+    __repr__ = __str__
+
 
 def _told(layer: Layer) -> str:
     return f"{layer.note}; way out: {layer.way_out}" if layer.way_out else layer.note

@@ -46,6 +46,8 @@ class PreparedModel:
         changed = [f"- {change}" for change in self.changes] or ["- nothing"]
         return "\n".join([str(self.report), "", "Changed in the model:", *changed])
 
+    __repr__ = __str__
+
 
 def prepare(model: nn.Module) -> PreparedModel:
     """Change `model` in place so that each parameter's use is seen, or refuse it with the way out for each layer.
