@@ -20,8 +20,8 @@ _START: Final = "<!-- table of attacks: written by `python -m benchmarks.write_d
 _END: Final = "<!-- end of the table of attacks -->"
 # Tables of a topic that have a page of their own, because one page of all would be twenty screens long.
 _APART: Final = {"accuracy": slice(3, 10)}
-# Wide tables take the place of the table of contents.
-_WIDE: Final = "---\nhide:\n  - toc\n---\n\n"
+# Wide tables take the place of the table of contents; who searches for a word wants its own page before a benchmark.
+_WIDE: Final = "---\nhide:\n  - toc\nsearch:\n  boost: 0.2\n---\n\n"
 SCOREBOARD: Final = """# Benchmarks
 
 One line a topic, quoted from its page: our figure, the best peer's, the limit that we set ourselves, and whether it

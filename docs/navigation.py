@@ -1,6 +1,7 @@
-"""Fill in the navigation of the site: the version beside its name, and after a list of pages the pages that it links.
+"""Help readers of the site to find pages: fill in its navigation, name the version, and let a site on a disk search.
 
-So the page of a mechanism is named once, in the list that people read. `mkdocs.yml` names this file as a hook.
+After a list of pages, such as mechanisms, come the pages that it links: each is named once, in the list that people
+read. `mkdocs.yml` names this file as a hook.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-__all__ = ["linked", "on_config", "version"]
+__all__ = ["linked", "on_config", "on_post_build", "version"]
 
 LISTS = ("mechanisms/index.md", "benchmarks/index.md")
 _ROW = re.compile(r"^\| \[([^]]+)\]\(([\w-]+\.md)\) +\|", re.MULTILINE)
@@ -35,6 +36,13 @@ def on_config(config: Any) -> Any:
             place = part.index(listing) + 1
             part[place:place] = linked(Path(config["docs_dir"]), listing)
     return config
+
+
+def on_post_build(config: Any) -> None:
+    """Write the index of the search as a script as well: a page that is opened from a disk may not read other files."""
+    folder = Path(config["site_dir"], "search")
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index}", encoding="utf-8")
 
 
 def _lists(nav: list[Any]) -> list[list[Any]]:

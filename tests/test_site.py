@@ -104,7 +104,7 @@ WORDS = {
     "household": "session.html",
     "delimiter": "session.html",
     "decimal comma": "session.html",
-    "group by": "session.html",
+    "group by": "queries.html",
     "groupby": "session.html",
     "jupyter": "plots.html",
     "random forest": "learn/estimators.html",
@@ -165,6 +165,24 @@ def browser() -> Iterator[Any]:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()
+
+
+@pytest.mark.long
+@needs_chromium
+def test_a_site_on_a_disk_finds_the_words_that_people_type(site, browser):
+    """Browsers start no worker there (`theme/disk_search.js`). The page is among the first six results."""
+    view = browser.new_page(viewport={"width": 1280, "height": 900})
+    view.goto((site / "index.html").as_uri())
+    view.click(".md-search__input")
+    for words, page in WORDS.items():
+        view.fill(".md-search__input", "")
+        view.type(".md-search__input", words)
+        view.wait_for_function(
+            "page => [...document.querySelectorAll('.md-search-result__item > a')].slice(0, 6)"
+            ".some(link => link.pathname.endsWith('/' + page))",
+            arg=page,
+        )
+    view.close()
 
 
 @pytest.mark.slow
