@@ -26,7 +26,7 @@ _Runs = Annotated[int, typer.Option("--runs", help="Number of runs on each data 
 _Level = Annotated[
     float, typer.Option("--level", help="Significance level: the largest probability of refuting a claim that holds.")
 ]
-_Size = Annotated[str, typer.Option("--size", help="small (about two minutes) or full (ten times as many runs).")]
+_Size = Annotated[str, typer.Option("--size", help="small (two to four minutes) or full (ten times as many runs).")]
 _Only = Annotated[str | None, typer.Option("--only", help="Audit only what has this in its name.")]
 _Out = Annotated[Path | None, typer.Option("--out", help="Write the report to this file: .html, .json or .txt.")]
 

@@ -34,8 +34,8 @@ def self_audit(
 ) -> SelfAudit:
     """Audit everything, or some `subjects`; `told` hears of each row as it comes.
 
-    The small size takes about a minute. The full one takes ten times as many runs, and measures what is listed as well:
-    whether a release really follows the law that was verified.
+    The small size takes two to four minutes. The full one takes ten times as many runs, and measures what is listed as
+    well: whether a release really follows the law that was verified.
     """
     begun = time.perf_counter()
     chosen = list(_chosen(catalogue() if subjects is None else subjects, size))
