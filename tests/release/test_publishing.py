@@ -70,6 +70,16 @@ def test_a_table_with_tighter_limits_is_published_and_verified(tmp_path):
     assert verify_bundle(bundle, ledger=plan.policy.ledger).ok
 
 
+def test_a_unit_within_a_window_is_published_with_its_sentence(tmp_path):
+    window = ('column = "patient"\n', 'column = "patient"\nwindow = "month"\ntime = "admitted"\n')
+    plan = world(tmp_path, window)
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    assert verify_bundle(bundle, ledger=plan.policy.ledger).ok
+    for page in ("guarantee.md", "report.html"):
+        text = (bundle / page).read_text(encoding="utf-8")
+        assert "The promise is for one month: for k months of one person ε is k times as large." in text
+
+
 def test_publishing_again_changes_nothing_and_costs_nothing(released, monkeypatch):
     plan, bundle, _ = released
     before, spent = files_of(bundle.parent), look_spent(plan)

@@ -57,7 +57,7 @@ def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
     from discreet.privacy import Relation
 
     policy = read_any_policy(path)
-    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     if must_exist and not policy.ledger.exists():
         raise InvalidParameter(f"there is no ledger {policy.ledger.name} yet: the first release or query makes it")
     place = policy.ledger if policy.ledger.exists() else "memory"

@@ -95,7 +95,7 @@ def fitted(
                 domain=domain,
                 epsilon=wanted.epsilon,
                 delta=wanted.delta,
-                unit=session.unit.column,
+                unit=session.unit.called,
                 rows_per_unit=wanted.rows_per_unit,
                 label=wanted.label,
                 session=session,

@@ -9,7 +9,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias, final
 
-from discreet.schema.columns import ExpressionFacts
+from discreet.schema.columns import ExpressionFacts, Kind
 
 __all__ = [
     "Apply",
@@ -42,6 +42,7 @@ __all__ = [
     "Table",
     "TableColumn",
     "UnionAll",
+    "UnitKey",
     "UnitStatistic",
     "UnitTotal",
     "Value",
@@ -215,6 +216,22 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 @final
 @dataclass(frozen=True, slots=True)
+class UnitKey:
+    """What a unit is made of: columns that tell it apart only together, and the window that a time falls into.
+
+    Times are read as they are stored: neither bounds nor what takes the place of missing ones move a row to another
+    window. A row without one of them belongs to nobody, and is left out.
+    """
+
+    columns: tuple[str, ...]
+    window: str | None = None  # hour, day, week, month, quarter or year: half-open, in UTC
+    time: str | None = None  # the column with the time
+    kind: Kind | None = None  # of the time: a date or a timestamp
+    format: str | None = None  # declared: how texts write it; None for ISO 8601
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class TableColumn:
     """A column of a table as it is read: cast to its kind, NaN to NULL, clamped to its facts."""
 
@@ -222,6 +239,7 @@ class TableColumn:
     field: Field
     missing: Fraction | None = None  # declared: what takes the place of NULL, NaN and what does not parse
     format: str | None = None  # declared: how texts write it; None for ISO 8601, and for numbers as in SQL
+    unit_key: UnitKey | None = None  # where it is no column of the data, but the unit made of several
 
 
 @final

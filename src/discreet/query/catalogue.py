@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.formatting import record
+from discreet.query.ast import UnitKey
 from discreet.query.policy import Unit
 from discreet.schema.columns import ExpressionFacts, Kind
 from discreet.schema.csv_file import CsvFile
@@ -25,6 +26,7 @@ class CatalogueColumn:
     missing: Fraction | None = None
     format: str | None = None  # of dates, timestamps and numbers in texts
     labels: tuple[tuple[Hashable, str], ...] = ()  # what values mean, for those who read answers
+    unit_key: UnitKey | None = None  # of a unit that is made of several columns
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
     __repr__ = record

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
-from discreet.formatting import record
+from discreet.formatting import enumerated, record
 
 __all__ = [
     "INFERRED",
@@ -26,43 +27,67 @@ __all__ = [
 # The custodian's word: whom to protect and which tables are public. Columns are declared as in `schema.columns`.
 
 
+_COMPOSED = "unit"  # What queries call a unit that is made of several columns, or of a window.
+_WINDOWS = ("hour", "day", "week", "month", "quarter", "year")
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Unit:
     """The privacy unit, whom to protect: everybody who shares a value of `column`, or each row by itself.
 
+    With several columns, a unit is who shares all of them: patient 7 of one hospital is not patient 7 of another. With
+    a `window` it is what somebody does within one hour, day, week, month, quarter or year: the guarantee is for one
+    window, and for k windows of one person its ε is k times as large. Windows are half-open and in UTC. Queries call
+    such a unit `unit`: private tables are joined ON a.unit = b.unit, and a sub-query for each is grouped by it.
+
     A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
     `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
 
     Args:
-        column: The column that identifies the unit; "row" protects rows.
+        column: The column that identifies the unit, or several that do so together; "row" protects rows.
         max_groups: In how many groups of an answer a unit is counted at most (contribution bounding).
         max_rows_per_group: With how many of its rows in each at most.
         name: What one unit is called in all texts, such as "household"; the column's own name if left out. Changing it
             changes neither prices nor which answers were paid for.
         plural: What several are called, if that is not the English plural of `name`.
+        window: The stretch of time that is protected, such as "day"; all times together if left out.
+        time: The date or timestamp that tells the window of a row, in every private table.
 
     Raises:
-        InvalidParameter: If limits or a name are said for rows, limits are not positive, or a name is no plain words.
+        InvalidParameter: If limits, a name or a window are said for rows, limits are not positive, a name is no plain
+            words, or a window has no time.
 
     Examples:
         >>> dp.Unit("patient", max_groups=2).max_rows_per_group
         1
         >>> dp.Unit("SERIALNO", name="household").nouns
         'households'
+        >>> dp.Unit("user", window="day", time="at").noun
+        'user and day'
     """
 
-    column: str  # "row" protects rows; a column of that name cannot be the unit
+    column: str | Sequence[str]  # "row" protects rows; a column of that name cannot be the unit
     max_groups: int = 1
     max_rows_per_group: int = 1
     name: str | None = field(default=None, kw_only=True)
     plural: str | None = field(default=None, kw_only=True)
+    window: str | None = field(default=None, kw_only=True)
+    time: str | None = field(default=None, kw_only=True)
 
     __repr__ = record
 
     def __post_init__(self) -> None:
-        if not isinstance(self.column, str) or not self.column:
-            raise InvalidParameter('unit must name a column, or be "row"')
+        if not isinstance(self.column, str):
+            columns = _read_columns(self.column)
+            object.__setattr__(self, "column", columns[0] if len(columns) == 1 else columns)
+        if not all(isinstance(column, str) and column for column in (self.called, *self.columns)):
+            raise InvalidParameter('unit must name a column, several columns, or be "row"')
+        if self.is_composed and "row" in self.columns:
+            raise InvalidParameter(
+                '"row" protects each row by itself, with its time: leave other columns and window out'
+            )
+        self._check_window()
         positive_integer(self.max_groups, name="max_groups")
         positive_integer(self.max_rows_per_group, name="max_rows_per_group")
         if self.is_row and (self.max_groups, self.max_rows_per_group) != (1, 1):
@@ -70,6 +95,18 @@ class Unit:
                 "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"
             )
         self._check_words()
+
+    def _check_window(self) -> None:
+        if (self.window is None) != (self.time is None):
+            raise InvalidParameter('a window needs a time, and a time a window: say window="day", time="at"')
+        if self.window is None:
+            return
+        if self.window not in _WINDOWS:
+            raise InvalidParameter(f"window must be one of {', '.join(_WINDOWS)}")
+        if not isinstance(self.time, str) or not self.time or self.time in self.columns:
+            raise InvalidParameter(
+                "time must name the column with the time, beside the columns that tell whom to protect"
+            )
 
     def _check_words(self) -> None:
         if self.plural is not None and self.name is None:
@@ -86,27 +123,74 @@ class Unit:
 
     @property
     def is_row(self) -> bool:
-        return self.column == "row"
+        return self.column == "row" and self.window is None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the data that tell units apart; none where rows are units."""
+        if self.is_row:
+            return ()
+        return (self.column,) if isinstance(self.column, str) else tuple(self.column)
+
+    @property
+    def called(self) -> str:
+        """What queries call it: the column, or `unit` where it is made of several or of a window; "row" for rows."""
+        return self.column if isinstance(self.column, str) and self.window is None else _COMPOSED
 
     @property
     def noun(self) -> str:
         """What one unit is called."""
-        return self.column if self.name is None else self.name
+        if self.name is not None:
+            return self.name if self.window is None else f"{self.name} and {self.window}"
+        parts = [*self.columns, *([] if self.window is None else [self.window])]
+        return enumerated(parts) if parts else self.called
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether it is made of several columns, or of a window."""
+        return not isinstance(self.column, str) or self.window is not None
+
+    @property
+    def identity(self) -> str:
+        """What tells units apart, in a sentence: the columns, and the time of a window."""
+        parts = [*self.columns, *([] if self.time is None else [self.time])]
+        return enumerated(parts) if parts else self.called
+
+    @property
+    def account(self) -> str:
+        """What the ledger calls it: the column, or all that it is made of."""
+        if not self.is_composed:
+            return self.called
+        window = "" if self.window is None else f" per {self.window} of {json.dumps(self.time)} in UTC"
+        return json.dumps(list(self.columns)) + window
 
     @property
     def nouns(self) -> str:
         """What several are called."""
         if self.name is None:
-            return "rows" if self.is_row else f"different values of {self.column}"
-        return _plural(self.name) if self.plural is None else self.plural
+            return "rows" if self.is_row else f"different values of {self.noun}"
+        several = _plural(self.name) if self.plural is None else self.plural
+        return several if self.window is None else f"{several}, each {self.window} by itself"
 
     @property
     def whom(self) -> str:
         """Who is protected together, in a few words that are exact."""
         if self.is_row:
             return "each row"
-        shared = f"everybody who shares a {self.column}"
-        return shared if self.name is None else f"each {self.name} ({shared})"
+        shared = f"everybody who shares a {enumerated(self.columns)}"
+        whom = shared if self.name is None else f"each {self.name} ({shared})"
+        return whom if self.window is None else f"{whom}, each {self.window} by itself ({self.several_windows})"
+
+    @property
+    def several_windows(self) -> str:
+        """What the guarantee is for somebody who is in the data in several windows."""
+        return f"for k {self.window}s of one person ε is k times as large"
+
+
+def _read_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    if not isinstance(columns, (list, tuple)) or not columns or len(set(columns)) != len(columns):
+        raise InvalidParameter('unit must name a column, or several different ones: dp.Unit(["hospital", "patient"])')
+    return tuple(columns)
 
 
 _LONGEST_NOUN = 40

@@ -242,7 +242,7 @@ class _DeclaredSchemas:
                 f"nothing is declared of table {table!r}: declare the columns that questions name, such as "
                 'age = { low = 0, high = 120 } or note = { kind = "text" }'
             )
-        return kinds if unit.is_row else {unit.column: Kind.TEXT} | kinds
+        return dict.fromkeys(unit.columns, Kind.TEXT) | kinds
 
     def infers_types(self, table: str) -> bool:
         return False

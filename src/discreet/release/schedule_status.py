@@ -186,7 +186,7 @@ def plan_ledger(plan: ReleasePlan, ledger: Ledger | Session | None = None) -> It
     if ledger is not None:
         raise InvalidParameter("ledger must be a Ledger or a Session; leave it out for the ledger of the plan")
     policy = plan.policy
-    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     place = policy.ledger if policy.ledger.exists() else "memory"
     with Ledger.open(place, account, anchor=policy.anchor, quotas=policy.quotas) as book:
         yield book

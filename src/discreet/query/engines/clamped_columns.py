@@ -6,15 +6,17 @@ number may keep a narrower type than that of its kind; whoever computes with it 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from fractions import Fraction
 
-from discreet.query.ast import TableColumn
+from discreet.errors import InvalidParameter
+from discreet.query.ast import Field, TableColumn, UnitKey
 from discreet.query.engines.sql_writer import SQL_TYPES, Writer, binary, quote, real
 from discreet.query.functions.casts import shortened, write_cast, write_number_by_format, write_time_by_format
 from discreet.query.functions.times import in_range
 from discreet.schema.columns import ExpressionFacts, Kind
 
-__all__ = ["kind_of", "layers", "unit_layers"]
+__all__ = ["kind_of", "layers", "unit_key_layers", "unit_layers"]
 
 _KINDS = {
     "BOOLEAN": Kind.BOOLEAN,
@@ -121,6 +123,49 @@ def unit_layers(column: TableColumn, sql_type: str, name: str, writer: Writer) -
     ]
     limited = f"(CASE WHEN {' AND '.join(inside)} THEN {name} END)" if inside else name
     return stored, write_cast(name, kind, facts.kind, writer), limited
+
+
+_WINDOWS = ("hour", "day", "week", "month", "quarter", "year")
+
+
+def unit_key_layers(key: UnitKey, types: Mapping[str, str], name: str, writer: Writer) -> tuple[str, str, str]:
+    """Write the unit that several columns make together, as one text: each part with its length in front of it.
+
+    Lengths keep ("a", "bc") and ("ab", "c") apart. A part that is NULL makes the whole NULL, and the row nobody's.
+    """
+    parts = [_part(column, types[column], writer) for column in key.columns]
+    if key.time is not None:
+        parts.append(_window(key, types[key.time], writer))
+    return " || ".join(f"CAST(strlen({part}) AS VARCHAR) || ':' || {part}" for part in parts), name, name
+
+
+def _part(column: str, sql_type: str, writer: Writer) -> str:
+    """Write a column that tells units apart as text. Only kinds are here of which equal values have equal texts."""
+    kind = kind_of(sql_type)
+    if kind not in (Kind.INTEGER, Kind.TEXT):
+        raise InvalidParameter("the columns of a unit must be whole numbers or texts")
+    stored = unit_layers(TableColumn(column, Field("x", ExpressionFacts(kind=kind))), sql_type, "x", writer)[0]
+    return stored if kind is Kind.TEXT else f"CAST({stored} AS VARCHAR)"
+
+
+def _window(key: UnitKey, sql_type: str, writer: Writer) -> str:
+    """Write the window of a time: its first day, or its hour."""
+    kind, window = kind_of(sql_type), key.window
+    assert kind is not None
+    assert key.time is not None
+    assert key.kind is not None
+    if window not in _WINDOWS:  # It is written into the SQL, so nothing else may come through.
+        raise InvalidParameter(f"a window is one of {', '.join(_WINDOWS)}")
+    time = _stored(quote(key.time), sql_type, kind)
+    if kind is Kind.TEXT:
+        time = shortened(time)
+    if kind is Kind.TEXT and key.format is not None:
+        time = write_time_by_format(time, key.kind, key.format, writer)
+    elif kind is not key.kind:
+        time = write_cast(time, kind, key.kind, writer)
+    if window == "hour":
+        return f"CAST(date_trunc('hour', {time}) AS VARCHAR)"
+    return f"CAST(CAST(date_trunc('{window}', CAST({time} AS DATE)) AS DATE) AS VARCHAR)"
 
 
 def _whole(value: str) -> str:

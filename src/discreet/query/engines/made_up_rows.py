@@ -34,11 +34,26 @@ def dummy_engine(catalogue: Catalogue, *, rows: int = _ROWS) -> DuckDBEngine:
 def _table(table: CatalogueTable, rows: int) -> Any:
     import pyarrow as pa
 
-    columns = {column.name: _column(column, rows) for column in table.columns.values()}
-    if table.unit is not None and table.unit in columns:
-        columns[table.unit] = _units(table.columns[table.unit].facts.kind, rows)
+    stored = {name: column for name, column in table.columns.items() if column.unit_key is None}
+    columns = {column.name: _column(column, rows) for column in stored.values()}
+    for name in _telling_apart(table):
+        columns[name] = _units(stored[name].facts.kind, rows)
     made = pa.table(columns)
     return made if table.private else PublicTable(made)
+
+
+def _telling_apart(table: CatalogueTable) -> tuple[str, ...]:
+    """Name the columns that tell units apart, but for those that are declared for queries, too."""
+    if table.unit is None or table.unit not in table.columns:
+        return ()
+    key = table.columns[table.unit].unit_key
+    if key is None:
+        return (table.unit,)
+    return tuple(
+        name
+        for name in key.columns
+        if table.columns[name].facts == ExpressionFacts(kind=table.columns[name].facts.kind)
+    )
 
 
 def _units(kind: Kind, rows: int) -> Any:

@@ -18,6 +18,7 @@ from discreet.query.ast import (
     Project,
     Source,
     Table,
+    TableColumn,
     UnionAll,
     UnitStatistic,
     UnitTotal,
@@ -25,7 +26,7 @@ from discreet.query.ast import (
     unit_of,
 )
 from discreet.query.engine import Stage, StageColumn, StageKey
-from discreet.query.engines.clamped_columns import layers, unit_layers
+from discreet.query.engines.clamped_columns import layers, unit_key_layers, unit_layers
 from discreet.query.engines.sql_expressions import (
     CodedDomain,
     Lookup,
@@ -100,12 +101,10 @@ def _named(columns: list[tuple[str, str]], writer: Writer) -> str:
 def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
     relation = relations.relation(table.table, writer)
     names = [writer.column(column.field.name) for column in table.columns]
-    if any(column.column not in relation.types for column in table.columns):
+    if any(name not in relation.types for column in table.columns for name in _stored_names(column)):
         raise InvalidParameter("a table lacks a column that its catalogue has")
     written = [
-        (unit_layers if column.field.name == table.unit else layers)(
-            column, relation.types[column.column], name, writer
-        )
+        _column(column, column.field.name == table.unit, relation.types, name, writer)
         for column, name in zip(table.columns, names, strict=True)
     ]
     sql = relation.sql
@@ -114,6 +113,22 @@ def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
             columns = ", ".join(f"{value} AS {name}" for value, name in zip(layer, names, strict=True))
             sql = f"(SELECT {columns} FROM {sql})"
     return f"SELECT {', '.join(names) or 'NULL AS nothing'} FROM {sql}"
+
+
+def _stored_names(column: TableColumn) -> tuple[str, ...]:
+    """Name the columns of the data that a column is read from."""
+    key = column.unit_key
+    if key is None:
+        return (column.column,)
+    return key.columns if key.time is None else (*key.columns, key.time)
+
+
+def _column(
+    column: TableColumn, is_unit: bool, types: Mapping[str, str], name: str, writer: Writer
+) -> tuple[str, str, str]:
+    if column.unit_key is not None:
+        return unit_key_layers(column.unit_key, types, name, writer)
+    return (unit_layers if is_unit else layers)(column, types[column.column], name, writer)
 
 
 def _join(join: Join, relations: SqlRelations, writer: Writer) -> str:

@@ -350,9 +350,9 @@ def check_join(
     elif is_private(left) and is_private(right) and not equates_units(left_units, right_units, pairs):
         raise context.script.refuse(
             node,
-            f"private tables must be joined on the unit column, {context.catalogue.unit.column}, itself",
+            f"private tables must be joined on the unit column, {context.catalogue.unit.called}, itself",
             reason="otherwise a joined row belongs to two people, and the contribution of neither is bounded",
-            way_out=f"add a.{context.catalogue.unit.column} = b.{context.catalogue.unit.column} to ON, unchanged",
+            way_out=f"add a.{context.catalogue.unit.called} = b.{context.catalogue.unit.called} to ON, unchanged",
         )
 
 
@@ -437,7 +437,7 @@ def _keep_units(
     field = members.columns[0].field
     mine = isinstance(value, Field) and value.name in scope.units
     if not mine or field.name not in members.units:
-        column = context.catalogue.unit.column
+        column = context.catalogue.unit.called
         raise context.script.refuse(
             node,
             "membership in a private sub-query compares the unit with the unit",

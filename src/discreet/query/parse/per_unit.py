@@ -103,7 +103,7 @@ def _check_keys(context: Context, scope: Scope, node: exp.Expr, keys: Sequence[E
             way_out='ask the custodian to protect a unit: Unit("column", …) instead of "row"',
         )
     if not any(_is_unit(scope, key) for key in keys):
-        column = context.catalogue.unit.column
+        column = context.catalogue.unit.called
         raise context.script.refuse(
             place,
             f"a sub-query that aggregates must GROUP BY the unit, {column}, itself",

@@ -119,7 +119,7 @@ def _limit(script: Script, token: Token | None, most: int) -> int | None:
 
 
 def _check_unit(script: Script, token: Token | None, unit: Unit) -> None:
-    if token is not None and (unit.is_row or token.text.lower() != unit.column.lower()):
+    if token is not None and (unit.is_row or token.text.lower() != unit.called.lower()):
         raise script.refuse(
             token,
             "the privacy unit is set by the policy, and it is another one",

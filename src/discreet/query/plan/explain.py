@@ -188,7 +188,7 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     where = " in each" if groups else ""
     yield (
         f"each {unit.noun} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
-        f"without {unit.column} are left out"
+        f"without {unit.identity} are left out"
     )
     yield from _cut(draft)
 
@@ -249,7 +249,7 @@ def _rounding(column: StageColumn, rows: int) -> str:
 
 def _statistics(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
-    noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.column)
+    noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.identity)
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
         if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
             yield (

@@ -43,6 +43,7 @@ from discreet.query.ast import (
     Table,
     TableColumn,
     UnionAll,
+    UnitKey,
     UnitStatistic,
     UnitTotal,
 )
@@ -69,7 +70,8 @@ _NAMES = stored_names(
         Combine: "Combine: operator arguments",
         Choose: "Choose: branches otherwise",
         Table: "Table: table private columns unit",
-        TableColumn: "TableColumn: column field missing format?",
+        TableColumn: "TableColumn: column field missing format? unit_key?",
+        UnitKey: "UnitKey: columns window time kind format",
         Filter: "Filter: source condition",
         Project: "Project: source columns unit",
         Named: "Named: field expression",

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.formatting import labelled, plain
+from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
 from discreet.query.policy import PublicTable, Unit
@@ -137,7 +138,7 @@ def _private_table(
     _check_distinct(declared, what=f"declared columns of table {name!r}")
     if not schema:
         raise InvalidParameter(f"table {name!r} has no column of a kind that can be asked")
-    owner = None if unit.is_row else _unit_column(name, schema, declared, unit)
+    owner = None if unit.is_row or unit.is_composed else _unit_column(name, schema, declared, unit)
     if inferred and owner is not None:
         _check_unit_of_frame(name, owner, schema[owner])
     said = {column.casefold(): (column, declaration) for column, declaration in declared.items()}
@@ -151,7 +152,8 @@ def _private_table(
         missing = next(iter(said.values()))[0]
         raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
     file = table if isinstance(table, CsvFile) else None
-    return CatalogueTable(name=name, private=True, columns=columns, unit=owner, csv=file)
+    made = CatalogueTable(name=name, private=True, columns=columns, unit=owner, csv=file)
+    return _with_composed_unit(made, schema, unit, inferred=inferred) if unit.is_composed else made
 
 
 def written_in(file: CsvFile, column: str, said: Declared | None) -> Declared | None:
@@ -169,16 +171,67 @@ def written_in(file: CsvFile, column: str, said: Declared | None) -> Declared | 
     return replace(declared, format=file.date_format(column) if kind.is_time else file.number_format)
 
 
-def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
-    """Find the column that identifies the unit. It is taken as it is: what merges two units would hide neither."""
-    found = next((column for column in schema if _same(column, unit.column)), None)
+def _with_composed_unit(
+    table: CatalogueTable, schema: Mapping[str, Kind], unit: Unit, *, inferred: bool
+) -> CatalogueTable:
+    """Add the column that a unit of several columns, or of a window, has in queries."""
+    if any(_same(column, unit.called) for column in schema):
+        raise InvalidParameter(
+            f"table {table.name!r} has a column {unit.called!r}, and that is what queries call a unit of several "
+            "columns or of a window: rename the column"
+        )
+    columns = tuple(_unit_part(table.name, schema, column, inferred=inferred) for column in unit.columns)
+    time = None if unit.time is None else _unit_time(table, unit, unit.time)
+    key = UnitKey(
+        columns=columns,
+        window=unit.window,
+        time=None if time is None else time.name,
+        kind=None if time is None else time.facts.kind,
+        format=None if time is None else time.format,
+    )
+    own = CatalogueColumn(name=unit.called, facts=ExpressionFacts(kind=Kind.IDENTITY), unit_key=key)
+    return replace(table, columns=dict(table.columns) | {unit.called: own}, unit=unit.called)
+
+
+def _unit_part(table: str, schema: Mapping[str, Kind], wanted: str, *, inferred: bool) -> str:
+    found = _found_column(table, schema, wanted)
+    if inferred:
+        _check_unit_of_frame(table, found, schema[found])
+    if schema[found] not in (Kind.INTEGER, Kind.TEXT):
+        raise InvalidParameter(
+            f"column {found!r} of table {table!r} is stored as {schema[found].value}: the columns of a unit must be "
+            "whole numbers or texts, so that equal ones are surely equal"
+        )
+    return found
+
+
+def _unit_time(table: CatalogueTable, unit: Unit, wanted: str) -> CatalogueColumn:
+    """Find the column with the time of the window; its type or its declaration says that it is a time."""
+    found = table.columns[_found_column(table.name, table.columns, wanted)]
+    if not found.facts.kind.is_time or (unit.window == "hour" and found.facts.kind is not Kind.TIMESTAMP):
+        needed = "a timestamp" if unit.window == "hour" else "a date or timestamp"
+        raise InvalidParameter(
+            f"column {found.name!r} of table {table.name!r} tells the window of the unit and must be {needed}: store "
+            "it as one, or declare it with dp.between(first, last)"
+        )
+    return found
+
+
+def _found_column(table: str, columns: Iterable[str], wanted: str) -> str:
+    found = next((column for column in columns if _same(column, wanted)), None)
     if found is None:
         raise InvalidParameter(
-            f"table {table!r} has no column {unit.column!r}, so it is not known whose rows these are. Add the column, "
-            f"or mark the table as public(…) if nobody in it needs protection. There are: {', '.join(schema)}"
+            f"table {table!r} has no column {wanted!r}, so it is not known whose rows these are. Add the column, "
+            f"or mark the table as public(…) if nobody in it needs protection. There are: {', '.join(columns)}"
         )
-    if any(_same(column, unit.column) for column in declared):
-        raise InvalidParameter(f"{unit.column!r} tells units apart and is taken as it is: leave it out of columns")
+    return found
+
+
+def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
+    """Find the column that identifies the unit. It is taken as it is: what merges two units would hide neither."""
+    found = _found_column(table, schema, unit.called)
+    if any(_same(column, unit.called) for column in declared):
+        raise InvalidParameter(f"{unit.called!r} tells units apart and is taken as it is: leave it out of columns")
     return found
 
 
@@ -284,7 +337,7 @@ def _check_one_kind_of_unit(tables: Iterable[CatalogueTable], schemas: Mapping[s
     """One unit has one identity in all tables: 7 in one and '7' in another would be two people to us."""
     kinds = dict(_unit_kinds(tables, schemas))
     if len(set(kinds.values())) > 1:
-        found = ", ".join(f"{table}: {kind.value}" for table, kind in kinds.items())
+        found = ", ".join(f"{table}: {' and '.join(kind.value for kind in each)}" for table, each in kinds.items())
         raise InvalidParameter(
             f"the unit column is of different kinds ({found}), so one person would not be recognised in all tables: "
             "store it in one type (columns of CSV files are text)"
@@ -301,10 +354,12 @@ def _without_kind_of_unit(table: CatalogueTable) -> CatalogueTable:
 
 def _unit_kinds(
     tables: Iterable[CatalogueTable], schemas: Mapping[str, Mapping[str, Kind]]
-) -> Iterator[tuple[str, Kind]]:
+) -> Iterator[tuple[str, tuple[Kind, ...]]]:
     for table in tables:
         if table.unit is not None:
-            yield table.name, schemas[table.name][table.unit]
+            key = table.columns[table.unit].unit_key
+            columns = [table.unit] if key is None else key.columns
+            yield table.name, tuple(schemas[table.name][column] for column in columns)
 
 
 # --- describing: What an analyst may know before asking: tables, columns and what is publicly known of them. ---

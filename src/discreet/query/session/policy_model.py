@@ -32,8 +32,8 @@ def _relation(value: str) -> str:
 class UnitModel(Strict):
     """Whom to protect."""
 
-    column: Name
-    """The column whose values tell people apart, or "row" to protect each row by itself."""
+    column: Name | Annotated[list[Name], Field(min_length=1)]
+    """The column whose values tell people apart, several that do so together, or "row" to protect each row."""
     max_groups: Count = 1
     """In how many groups of an answer one unit is counted at most."""
     max_rows_per_group: Count = 1
@@ -42,6 +42,10 @@ class UnitModel(Strict):
     """What one unit is called in all texts, such as household; left out, as the column is."""
     plural: Name | None = None
     """What several are called, such as households; left out, by the English rule."""
+    window: Literal["hour", "day", "week", "month", "quarter", "year"] | None = None
+    """The stretch of time that is protected by itself; left out, all times together."""
+    time: Name | None = None
+    """The date or timestamp of every private table that tells the window of a row."""
 
 
 class BudgetModel(Strict):

@@ -119,6 +119,8 @@ def _days(first: date, days: int) -> list[date]:
 def _kind(session: Session, table: CatalogueTable) -> Kind | None:
     if table.unit is None:
         return None
+    if table.columns[table.unit].unit_key is not None:
+        return Kind.TEXT
     kind = session._desk.engine.columns(table.name)[table.unit]
     if kind not in _TOLD_APART:
         raise Refused(

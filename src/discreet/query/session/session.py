@@ -125,7 +125,7 @@ class Session:
             raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
         _check_texts(dataset=dataset, principal=principal)
-        account = Account(dataset, self._unit.column, relation, budget)
+        account = Account(dataset, self._unit.account, relation, budget)
         with ExitStack() as opened:
             named = named_tables(tables, dataset=dataset)
             check_apart(named, rows=self._unit.is_row)
@@ -137,7 +137,7 @@ class Session:
             self._desk = Executor(
                 book,
                 engine,
-                unit=self._unit.column,
+                unit=self._unit.account,
                 principal=principal,
                 project=project,
                 version=version,

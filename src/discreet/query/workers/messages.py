@@ -37,6 +37,7 @@ from discreet.query.ast import (
     Table,
     TableColumn,
     UnionAll,
+    UnitKey,
     UnitStatistic,
     UnitTotal,
 )
@@ -166,7 +167,7 @@ _RECORDS: Mapping[str, Any] = {
     for kind in (
         *(Stage, StageColumn, StageKey, Wants, Grid),
         *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
-        *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitTotal),
+        *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitKey, UnitTotal),
         *FILES,
         CsvFile,
     )

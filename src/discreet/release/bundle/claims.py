@@ -85,7 +85,7 @@ def claim_of(published: Published) -> StatedGuarantee:
     policy, relation = published.plan.policy, published.relation
     event, level = _together(published)
     return StatedGuarantee(
-        unit=policy.unit.column,
+        unit=policy.unit.account,
         noun=policy.unit.noun,
         event=event,
         epsilon=level,
@@ -105,7 +105,7 @@ def claim_of(published: Published) -> StatedGuarantee:
 
 def _together(published: Published) -> tuple[Event, float]:
     """Return everything that tells about one unit: series with other units, such as one day, are told apart."""
-    unit = published.plan.policy.unit.column
+    unit = published.plan.policy.unit.account
     series = [running.event for running in published.running if running.unit == unit]
     if not series:
         return published.event, published.epsilon
@@ -156,7 +156,7 @@ def _times(published: Published) -> int | None:
     policy = published.plan.policy
     if policy.budget.kind == "unlimited":
         return None
-    rule = declare(Account(policy.dataset, policy.unit.column, published.relation, policy.budget), ()).rule
+    rule = declare(Account(policy.dataset, policy.unit.account, published.relation, policy.budget), ()).rule
     return held(rule, Sums.nothing(rule.shares.kept), published.event, published.relation)
 
 

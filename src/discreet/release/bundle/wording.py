@@ -127,11 +127,12 @@ def bounded_words(published: Published) -> str:
         return "This holds whatever else is known or published later, and for everything computed from these tables."
     groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
     rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
+    windows = "" if unit.window is None else f"The promise is for one {unit.window}: {unit.several_windows}. "
     return (
-        f"To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of a table, "
-        f"with at most {rows} in each, chosen at random if there are more. So the tables are about the counted rows: "
-        "their totals leave the others out, and how many these are is not told. The promise holds whatever else is "
-        "known or published later, and for everything computed from these tables."
+        f"{windows}To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of "
+        f"a table, with at most {rows} in each, chosen at random if there are more. So the tables are about the "
+        "counted rows: their totals leave the others out, and how many these are is not told. The promise holds "
+        "whatever else is known or published later, and for everything computed from these tables."
     )
 
 

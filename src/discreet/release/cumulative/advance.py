@@ -278,8 +278,8 @@ def running_ledger(plan: ReleasePlan, running: RunningPlan, session: Session | N
     if session is not None and not running.person_day:
         yield session.ledger
         return
-    by_day = (f"{policy.dataset} by day", f"{policy.unit.column} and day")
-    names = by_day if running.person_day else (policy.dataset, policy.unit.column)
+    by_day = (f"{policy.dataset} by day", f"{policy.unit.account} and day")
+    names = by_day if running.person_day else (policy.dataset, policy.unit.account)
     quotas = policy.quotas if policy.budget.kind == "unlimited" else ()
     account = Account(*names, _ADD, _opened_with(policy, names[0]) if running.person_day else policy.budget)
     with Ledger.open(policy.ledger, account, anchor=policy.anchor, quotas=quotas) as book:

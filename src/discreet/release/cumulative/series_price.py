@@ -313,7 +313,7 @@ def price_running(plan: ReleasePlan, running: RunningPlan) -> PricedRunning:
         True
     """
     _check(plan, running)
-    column = plan.policy.unit.column
+    column = plan.policy.unit.account
     most = 1 if running.person_day else running.max_days
     strategy = best(running.days, most)
     spent = _mu_squared(running.wish, plan.allowance, strategy, most)
@@ -332,6 +332,11 @@ def _check(plan: ReleasePlan, running: RunningPlan) -> None:
         raise InvalidParameter(f"max_days of series {running.name!r} is above its days: lower it")
     if plan.policy.unit.is_row and (running.max_days != 1 or running.person_day):
         raise InvalidParameter(f"series {running.name!r} counts rows, and a row is on one day: leave max_days out")
+    if plan.policy.unit.window is not None:
+        raise InvalidParameter(
+            f"series {running.name!r} follows a unit over days, and [unit] ends with each {plan.policy.unit.window}: "
+            "leave the window out, and say person_day = true if each day is protected by itself"
+        )
     if running.person_day and running.max_days != 1:
         raise InvalidParameter(f"series {running.name!r} protects each day by itself: leave max_days or person_day out")
     if plan.policy.budget.kind == "pure":

@@ -177,7 +177,7 @@ def _check_lifetime(plan: ReleasePlan, priced: PricedRelease) -> None:
             "part of it for questions that are chosen later",
             way_out="raise [budget], or lower what [release] may spend",
         )
-    account = Account(plan.policy.dataset, plan.policy.unit.column, Relation.ADD_REMOVE, plan.policy.budget)
+    account = Account(plan.policy.dataset, plan.policy.unit.account, Relation.ADD_REMOVE, plan.policy.budget)
     with Ledger.open("memory", account, quotas=plan.policy.quotas) as book:
         if not book.affords(priced.event, principal=_SOMEBODY, project=_SOMEBODY):
             raise Refused(

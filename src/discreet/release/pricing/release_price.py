@@ -74,11 +74,11 @@ def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ())
     What is in `before`, such as series that are paid for once, is charged first.
     """
     policy = plan.policy
-    account = Account(policy.dataset, policy.unit.column, Relation.ADD_REMOVE, policy.budget)
+    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     try:
         with Ledger.open("memory", account) as book:
             for once in before:
-                book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.column)
+                book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.account)
             return book.times_left(event)
     except BudgetExceeded:
         return 0

@@ -153,9 +153,10 @@ def packed(profile: Profile) -> str:
         "dataset": profile.dataset,
         "table": profile.table,
         "unit": {
-            "column": profile.unit.column,
+            "column": list(profile.unit.columns) if profile.unit.is_composed else profile.unit.called,
             "max_groups": profile.unit.max_groups,
             "max_rows_per_group": profile.unit.max_rows_per_group,
+            **({} if profile.unit.window is None else {"window": profile.unit.window, "time": profile.unit.time}),
             **({} if profile.unit.name is None else {"name": profile.unit.noun, "plural": profile.unit.nouns}),
         },
         "units": _estimate(profile.units),
@@ -283,7 +284,7 @@ def _expected(plan: ProfilePlan) -> int:
 
 def text(profile: Profile) -> str:
     """Write all columns, one after the other."""
-    whom = "rows" if profile.unit.is_row else profile.unit.column if profile.unit.name is None else profile.unit.nouns
+    whom = "rows" if profile.unit.is_row else profile.unit.noun if profile.unit.name is None else profile.unit.nouns
     spent = profile.spent
     head = [
         f"Profile of {profile.table}: {len(profile.columns)} columns, {whom}: {estimate_text(profile.units)}",
@@ -352,8 +353,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"{_together(unit)} {_limits(unit)}, taken at random if there "
-        f"are more; rows without a {unit.column} are left out. Counts are of the counted rows (contribution bounding)."
+        else f"{_together(unit)} {_limits(unit)}, taken at random if there are more; rows without a {unit.identity} "
+        "are left out. Counts are of the counted rows (contribution bounding)."
     )
     return (
         counted,
@@ -364,8 +365,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
 
 def _together(unit: Unit) -> str:
     if unit.name is None:
-        return f"Everybody who shares a {unit.column} is protected together."
-    return f"Each {unit.name} is protected: everybody who shares a {unit.column}, together."
+        return f"Everybody who shares a {unit.identity} is protected together."
+    return f"Each {unit.name} is protected: everybody who shares a {unit.identity}, together."
 
 
 def _limits(unit: Unit) -> str:
@@ -380,4 +381,4 @@ def _limits(unit: Unit) -> str:
 def _whom(unit: Unit) -> str:
     if unit.name is not None:
         return f"{unit.nouns} there are"
-    return "rows there are" if unit.is_row else f"different values {unit.column} has"
+    return "rows there are" if unit.is_row else f"different values {unit.identity} has"
