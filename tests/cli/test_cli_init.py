@@ -14,6 +14,7 @@ def test_without_a_terminal_nothing_of_the_file_is_told(discreet, folder):
     """Clinics, ages and bounds go into the plan, and nowhere else."""
     ran = discreet(*INIT, "--unit", "patient", "--epsilon", "1", "--yes")
     assert ran.code == 0, ran.err
+    assert "reading" not in ran.err, "progress is for terminals"
     plan = (folder / "first.toml").read_text()
     assert "Harbour" in plan
     assert "Harbour" not in ran.out + ran.err
@@ -60,3 +61,12 @@ def test_what_is_not_confirmed_is_not_written(discreet, monkeypatch):
     assert ran.code == 3
     assert "nothing was written" in ran.err
     assert not Path("first.toml").exists()
+
+
+def test_progress_tells_the_column_that_is_looked_at(discreet, monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr("discreet.cli.output.Working.step", lambda self, stage: told.append(stage))
+    assert discreet(*INIT, "--unit", "patient", "--epsilon", "1", "--yes").code == 0
+    assert told[0] == "reading the file"
+    assert any(stage.startswith("looking at column 2 of ") for stage in told)
+    assert max(map(len, told)) <= 40

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
-from discreet.cli.output import note, working
+from discreet.cli.output import note, printable, working
 from discreet.cli.release_support import Drafted
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import shortened
 from discreet.privacy import NotPrivate
 from discreet.release import check, draft_plan, read_release_plan
 from discreet.release.draft.custodian_look import Proposal
@@ -20,6 +21,7 @@ from discreet.release.draft.plan_draft import Draft, toml_value
 __all__ = ["Amounts", "drafted"]
 
 _UNIT = "unit.column"
+_LONGEST = 40  # characters of a stage, beside the time
 _TAKE, _TAKE_ALL, _NONE = "", "!", "none"
 _HOW = (
     "Return takes what is proposed, ! takes all the rest too, none leaves it out; or type something else, as in TOML."
@@ -45,8 +47,13 @@ def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts
         raise InvalidParameter(
             "there is no terminal to ask on: say --yes to take all proposals, and read the plan after"
         )
-    with working(f"looking at {data.name}"):
-        seen = draft_plan(data, unit=unit, table=table)
+    with working(f"looking at {data.name}") as current:  # How far it is may be told: this is the custodian's terminal.
+        seen = draft_plan(
+            data,
+            unit=unit,
+            table=table,
+            on_progress=lambda stage: current.step(shortened(printable(stage), _LONGEST)),
+        )
     if sys.stderr.isatty():
         note(str(NotPrivate(f"what was seen in {data.name}")))
     draft = seen.value if yes else _settled(seen.value, unit)

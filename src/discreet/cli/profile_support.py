@@ -54,6 +54,8 @@ def profiled(
             note("this profile is paid already: it is written again, for nothing")
         else:
             price = PriceTag(words=plan.cost, epsilon=plan.epsilon)
+            if plan.read_as_text:
+                note(plan.read_as_text)
             agree(price, limit=limit_of(max_epsilon), what="this profile")
         with working("profiling"):
             found = plan.release()

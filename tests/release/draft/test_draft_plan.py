@@ -114,7 +114,7 @@ def test_units_are_found_by_name_and_rows_are_always_a_choice(draft: Draft) -> N
     assert unit.value == "patient_id"
     assert "row" in unit.choices
     assert "300 different values" in unit.why
-    assert (draft["unit.max_groups"].value, draft["unit.max_rows_per_group"].value) == (3, 2)
+    assert (draft["unit.max_groups"].value, draft["unit.max_rows_per_group"].value) == (3, 3)
 
 
 def test_another_unit_is_another_look_and_keeps_what_was_said(draft: Draft) -> None:
@@ -123,6 +123,113 @@ def test_another_unit_is_another_look_and_keeps_what_was_said(draft: Draft) -> N
     assert changed["unit.column"].value == "row"
     assert "unit.max_groups" not in changed.said
     assert "max_groups" not in changed.confirmed(epsilon=1)
+
+
+def survey(form: str, folder: Path) -> Path:
+    """1,200 people in 400 households: codes with zeros, codes that are reals, rooms, an order, a number of the row."""
+    numbers = range(1200)
+    table = pa.table(
+        {
+            "SERIALNO": [f"2019HU{place // 3:05d}" for place in numbers],
+            "SPORDER": [place % 3 + 1 for place in numbers],
+            "row_number": list(numbers),
+            "PUMA": [f"{100 * (place // 3 % 10):05d}" for place in numbers],
+            "SEX": [place % 2 + 1 for place in numbers],
+            "MAR": [None if place % 11 == 0 else float(place % 5) for place in numbers],
+            "rooms": [place % 7 for place in numbers],
+            "AGEP": [place % 90 for place in numbers],
+            "level": [place % 26 for place in numbers],
+        }
+    )
+    path = folder / f"survey.{form}"
+    (pq.write_table if form == "parquet" else csv.write_csv)(table, path)
+    return path
+
+
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+class TestCodes:
+    """Few whole numbers are codes and codes keep their zeros; what is no amount is never added up."""
+
+    def test_few_whole_numbers_are_categories_and_amounts_are_not(self, form: str, tmp_path: Path) -> None:
+        said = draft_plan(survey(form, tmp_path), unit="SERIALNO").value.said
+        assert said["columns.SEX"] == {"categories": [1, 2]}
+        assert said["columns.MAR"] == {"categories": [0, 1, 2, 3, 4]}
+        assert said["columns.SPORDER"] == {"categories": [1, 2, 3]}
+        assert said["columns.rooms"] == {"low": 0, "high": 6, "whole": True}
+        assert set(said["columns.level"]) == {"low", "high", "whole"}, "26 values are too many for codes"
+
+    @pytest.mark.parametrize("many", [50, 301])
+    def test_leading_zeros_are_kept_as_texts(self, form: str, many: int, tmp_path: Path) -> None:
+        path = tmp_path / f"zeros.{form}"
+        table = pa.table({"area": [f"{place % many:05d}" for place in range(25 * many)]})
+        (pq.write_table if form == "parquet" else csv.write_csv)(table, path)
+        found = draft_plan(path, unit="row").value["columns.area"]
+        listed = {"categories": [f"{place:05d}" for place in range(many)]}
+        assert found.value == (listed if many == 50 else None)
+
+    def test_a_few_zeros_make_no_codes_of_numbers(self, form: str, tmp_path: Path) -> None:
+        path = tmp_path / f"zeros.{form}"
+        table = pa.table({"size": ["007"] * 19 + [str(place) for place in range(10, 2000)]})
+        (pq.write_table if form == "parquet" else csv.write_csv)(table, path)
+        assert draft_plan(path, unit="row").value["columns.size"].value["whole"]
+
+    def test_tables_count_by_each_code_and_add_up_amounts_only(self, form: str, tmp_path: Path) -> None:
+        said = draft_plan(survey(form, tmp_path), unit="SERIALNO").value.said
+        assert said["publish.groupings"] == [[], ["SEX"], ["MAR"], ["PUMA"], ["SEX", "MAR"]]
+        assert said["publish.measures"] == {"n": "COUNT(*)", "total_rooms": 'SUM("rooms")'}
+
+    def test_the_plan_says_how_to_label_codes_and_what_else_they_may_be(self, form: str, tmp_path: Path) -> None:
+        path = survey(form, tmp_path)
+        (tmp_path / "plan.toml").write_text(draft_plan(path, unit="SERIALNO").value.confirmed(epsilon=1))
+        plan = read_release_plan(tmp_path / "plan.toml")
+        assert check(plan).plan == plan
+        comments = [line for line in plan.written.splitlines() if line.startswith("#   ")]
+        assert '#   SEX = { categories = [1, 2], labels = { 1 = "what it means" } }' in comments
+        assert "#   MAR = { low = 0, high = 4, whole = true }" in comments
+        pasted = plan.written.replace("SEX = { categories = [1, 2] }", comments[0].removeprefix("#   "))
+        (tmp_path / "plan.toml").write_text(pasted)
+        columns = read_release_plan(tmp_path / "plan.toml").policy.tables["survey"].columns
+        assert columns["SEX"].labels == ((1, "what it means"),)
+
+
+class TestLimits:
+    """Limits leave most units whole in every table that is proposed, or that somebody is likely to ask for."""
+
+    def planes(self, folder: Path, airports: int) -> Path:
+        """60 planes with 300 flights each, from as many airports."""
+        numbers = range(18_000)
+        table = pa.table(
+            {
+                "tail": [f"N{place % 60}" for place in numbers],
+                "origin": [f"A{place // 60 % airports}" for place in numbers],
+            }
+        )
+        pq.write_table(table, folder / "flights.parquet")
+        return folder / "flights.parquet"
+
+    @pytest.mark.parametrize(("airports", "groups"), [(3, 3), (100, 100)])
+    def test_the_keys_of_tables_decide_and_else_those_that_may_be_asked(self, airports, groups, tmp_path) -> None:
+        draft = draft_plan(self.planes(tmp_path, airports), unit="tail").value
+        assert (draft["columns.origin"].value is None) is (airports == 100)
+        assert draft["unit.max_groups"].value == groups
+        assert draft["unit.max_rows_per_group"].value == 500, "the total counts every plane in one group"
+        assert "in total 100 %" in draft["unit.max_rows_per_group"].why
+        assert {"unit.max_groups", "unit.max_rows_per_group"} <= set(draft.seen)
+
+    def test_what_a_limit_cuts_is_told_to_the_custodian(self, tmp_path) -> None:
+        table = pa.table({"who": [place for place in range(100) for _ in range(1 if place else 901)]})
+        pq.write_table(table.append_column("kind", pa.array(["a", "b"] * 500)), tmp_path / "a.parquet")
+        draft = draft_plan(tmp_path / "a.parquet", unit="who").value
+        assert draft["unit.max_rows_per_group"].value == 1
+        assert "in total 10 %" in draft["unit.max_rows_per_group"].why
+
+
+def test_progress_tells_stages_and_no_value(file: Path) -> None:
+    stages: list[str] = []
+    draft_plan(file, on_progress=stages.append)
+    assert stages[0] == "reading the file"
+    assert "looking at column 9 of 9: insured" in stages
+    assert not [stage for stage in stages if any(canary in stage for canary in CANARIES)]
 
 
 def test_no_epsilon_is_ever_proposed(draft: Draft) -> None:

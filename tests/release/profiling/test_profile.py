@@ -154,6 +154,27 @@ def test_texts_are_numbers_only_if_somebody_says_so(tmp_path: Path) -> None:
         plan_profile(opened, epsilon=1, numbers=["age"])
 
 
+def test_texts_without_a_declaration_are_named_before_anything_is_paid(tmp_path: Path) -> None:
+    (tmp_path / "people.csv").write_text("who,age,town\n" + "1,30,Bern\n" * 50)
+    words: dict[str, Any] = {
+        "unit": "row",
+        "budget": dp.Budget(epsilon=2),
+        "ledger": "memory",
+        "dataset": "people",
+        "principal": "ana",
+    }
+    with dp.Session(tmp_path / "people.csv", **words) as opened:
+        told = plan_profile(opened, epsilon=1).read_as_text
+        assert "without quantiles: who, age, town." in told
+        assert told in str(plan_profile(opened, epsilon=1))
+        assert "quantiles: who, town." in plan_profile(opened, epsilon=1, numbers=["age"]).read_as_text
+    columns = {"who": dp.between(0, 9), "age": dp.between(0, 120), "town": dp.categories(["Bern"])}
+    with dp.Session(tmp_path / "people.csv", **words, columns=columns) as declared:
+        plan = plan_profile(declared, epsilon=1)
+        assert plan.read_as_text == ""
+        assert plan.release().column("age").quantiles
+
+
 def test_a_budget_that_does_not_hold_the_whole_reads_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[object] = []
     for method in ("run", "run_all"):

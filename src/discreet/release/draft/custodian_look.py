@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +27,8 @@ __all__ = [
     "declaration",
     "limit",
     "looking",
+    "names_amount",
+    "names_code",
     "shows_rows",
     "shows_same_rows",
     "unit_why",
@@ -34,6 +36,9 @@ __all__ = [
 
 FEWEST = 20  # How many units must share what is proposed.
 _LISTED = 60  # Distinct values up to which they are looked at one by one.
+_LISTED_CODES = 1_000  # The same of texts of digits with leading zeros, which name areas or kinds, and nobody.
+MOST_CODES = 25  # Distinct whole numbers up to which they are taken for codes.
+_MOSTLY_DIFFERENT = 0.95  # The part of values that differ in a column that numbers rows.
 _MOSTLY = 0.99  # The part of texts that must be numbers or dates to be read so.
 _TOO_MANY = 0.95  # The part of units that a limit should leave whole.
 _STORED = {Kind.INTEGER: "BIGINT", Kind.REAL: "DOUBLE", Kind.DATE: "DATE", Kind.TIMESTAMP: "TIMESTAMP"}
@@ -55,6 +60,21 @@ class SeenColumn:
     bounds: Bounds | None
     common: tuple[Any, ...] | None
     rare: int  # how many other values there are
+    zeros: bool = False  # whether it is texts of digits with leading zeros, which a number would lose
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its values are few and whole, however they are stored: pandas writes 1.0 where one is missing."""
+        few = self.kind.is_number and bool(self.common) and self.distinct <= MOST_CODES
+        return few and all(value == int(value) for value in self.common or ())
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether it numbers rows: whole, nearly all different, and dense."""
+        if self.kind is not Kind.INTEGER or self.bounds is None or self.distinct < _MOSTLY_DIFFERENT * self.present:
+            return False
+        low, high = (int(end) for end in self.bounds if isinstance(end, (int, float)))
+        return high - low <= 2 * self.distinct
 
 
 @final
@@ -76,6 +96,8 @@ class FileLook:
 
     connection: Any
     types: Mapping[str, str]
+    told: Callable[[str], None] = field(default=lambda stage: None)  # what is done now, for the custodian's terminal
+    known: dict[str, tuple[int, int]] = field(default_factory=dict)  # what `distinct` found
 
     @property
     def rows(self) -> int:
@@ -83,9 +105,13 @@ class FileLook:
 
     def distinct(self, column: str) -> tuple[int, int]:
         """Return how many distinct values a column has, and how many that are there at all."""
-        name = _quoted(column)
-        many, present = self._one(f"SELECT count(DISTINCT {name}), count({name}) FROM data")
-        return int(many), int(present)
+        if column not in self.known:
+            place = f"{list(self.types).index(column) + 1} of {len(self.types)}"
+            self.told(f"counting values, column {place}: {column}")
+            name = _quoted(column)
+            many, present = self._one(f"SELECT count(DISTINCT {name}), count({name}) FROM data")
+            self.known[column] = int(many), int(present)
+        return self.known[column]
 
     def unit(self, column: str) -> SeenUnit:
         """Look at how many rows each value of a column has."""
@@ -101,15 +127,22 @@ class FileLook:
 
     def shares(self, unit: str, columns: Sequence[str]) -> tuple[int, int]:
         """Return in how many groups of these columns most units are, and with how many rows in each."""
-        keys = ", ".join([_quoted(unit), *map(_quoted, columns)])
-        (rows,) = self._one(
-            f"SELECT quantile_disc(n, {_TOO_MANY}) FROM (SELECT count(*) AS n FROM data GROUP BY {keys})"
-        )
-        (groups,) = self._one(
-            f"SELECT quantile_disc(n, {_TOO_MANY}) FROM (SELECT count(*) AS n FROM "
-            f"(SELECT DISTINCT {keys} FROM data) GROUP BY {_quoted(unit)})"
+        self.told(f"rows of each {unit} by {', '.join(columns)}" if columns else f"rows of each {unit}")
+        groups, rows = self._one(
+            f"WITH cells AS MATERIALIZED ({_cells(unit, columns)}) SELECT "
+            f"(SELECT quantile_disc(g, {_TOO_MANY}) FROM (SELECT count(*) AS g FROM cells GROUP BY u)), "
+            f"(SELECT quantile_disc(n, {_TOO_MANY}) FROM cells)"
         )
         return int(groups or 1), int(rows or 1)
+
+    def counted(self, unit: str, columns: Sequence[str], limits: tuple[int, int]) -> float:
+        """Return which part of the rows is counted in groups of these columns within limits, on average."""
+        groups, rows = limits
+        (share,) = self._one(
+            f"SELECT sum(s * least(1.0, {groups} / g)) / sum(n) FROM (SELECT count(*) AS g, sum(n) AS n, "
+            f"sum(least(n, {rows})) AS s FROM ({_cells(unit, columns)}) GROUP BY u)"
+        )
+        return float(share or 1)
 
     def column(self, name: str, unit: str) -> SeenColumn:
         """Look at one column, as what most of its values can be read."""
@@ -117,27 +150,39 @@ class FileLook:
 
         kind = kind_of(self.types[name]) or Kind.TEXT
         distinct, present = self.distinct(name)
-        value = _quoted(name)
+        self.told(f"looking at column {list(self.types).index(name) + 1} of {len(self.types)}: {name}")
+        value, zeros = _quoted(name), False
         if kind is Kind.TEXT:
-            kind, value = self._read_as(value, present)
-        owner = self._row if unit == "row" else _quoted(unit)
-        common, rare = self._common(value, owner, distinct)
+            kind, value, zeros = self._read_as(value, present)
+        owner = None if unit == "row" else _quoted(unit)
+        common, rare = self._common(value, owner, distinct, _LISTED_CODES if zeros else _LISTED)
         bounds = self._bounds(value, owner, kind) if kind.is_number or kind.is_time else None
         return SeenColumn(
-            name=name, kind=kind, present=present, distinct=distinct, bounds=bounds, common=common, rare=rare
+            name=name,
+            kind=kind,
+            present=present,
+            distinct=distinct,
+            bounds=bounds,
+            common=common,
+            rare=rare,
+            zeros=zeros,
         )
 
-    def _read_as(self, value: str, present: int) -> tuple[Kind, str]:
-        """Find the narrowest kind as which nearly all texts can be read."""
+    def _read_as(self, value: str, present: int) -> tuple[Kind, str, bool]:
+        """Find the narrowest kind as which nearly all texts can be read, and whether digits have leading zeros."""
         from discreet.query.engines.sql_writer import Writer
         from discreet.query.functions.casts import write_cast
 
+        whole = f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"
+        zeros = f"CASE WHEN regexp_full_match({value}, '0[0-9]+') THEN 1 END"
+        digits, padded = self._one(f"SELECT count({whole}), count({zeros}) FROM data")
+        if present and digits >= _MOSTLY * present:
+            return (Kind.TEXT, value, True) if padded >= FEWEST else (Kind.INTEGER, whole, False)
         # A session reads texts by the same casts.
         real, day, moment = (
             write_cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
         )
         tried = (
-            (Kind.INTEGER, f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"),
             (Kind.REAL, real),
             (Kind.DATE, f"CASE WHEN length({value}) = 10 THEN {day} END"),
             (Kind.TIMESTAMP, moment),
@@ -145,41 +190,31 @@ class FileLook:
         counts = self._one(f"SELECT {', '.join(f'count({sql})' for _, sql in tried)} FROM data")
         for (kind, sql), count in zip(tried, counts, strict=True):
             if present and count >= _MOSTLY * present:
-                return kind, sql
-        return Kind.TEXT, value
+                return kind, sql, False
+        return Kind.TEXT, value, False
 
-    def _common(self, value: str, owner: str, distinct: int) -> tuple[tuple[Any, ...] | None, int]:
+    def _common(self, value: str, owner: str | None, distinct: int, most: int) -> tuple[tuple[Any, ...] | None, int]:
         """List the values that enough units have, if there are few values at all."""
-        if not 0 < distinct <= _LISTED:
+        if not 0 < distinct <= most:
             return None, distinct
+        units = "count(*)" if owner is None else f"count(DISTINCT {owner})"
         rows = self.connection.execute(
-            f"SELECT {value} AS v FROM {self._numbered} WHERE v IS NOT NULL GROUP BY v "
-            f"HAVING count(DISTINCT {owner}) >= {FEWEST} ORDER BY v"
+            f"SELECT {value} AS v FROM data WHERE v IS NOT NULL GROUP BY v HAVING {units} >= {FEWEST} ORDER BY v"
         ).fetchall()
         return tuple(row[0] for row in rows), distinct - len(rows)
 
-    def _bounds(self, value: str, owner: str, kind: Kind) -> Bounds | None:
+    def _bounds(self, value: str, owner: str | None, kind: Kind) -> Bounds | None:
         """Return between what the values lie, leaving out the outermost ones of nineteen units at each end."""
         finite = value if kind is Kind.INTEGER else f"CASE WHEN isfinite(({value})::{_STORED[kind]}) THEN {value} END"
-        ends = f"(SELECT min({finite}) AS low, max({finite}) AS high FROM {self._numbered} GROUP BY {owner})"
-        found = [
-            self.connection.execute(
-                f"SELECT {end}::{_STORED[kind]} FROM {ends} WHERE {end} IS NOT NULL "
-                f"ORDER BY {end} {order} LIMIT 1 OFFSET {FEWEST - 1}"
-            ).fetchone()
+        each = f"SELECT min({finite}) AS low, max({finite}) AS high FROM data GROUP BY {owner}"
+        ends = f"SELECT {finite} AS low, low AS high FROM data" if owner is None else each
+        ranked = (
+            f"(SELECT {end}::{_STORED[kind]} FROM ends WHERE {end} IS NOT NULL ORDER BY {end} {order} "
+            f"LIMIT 1 OFFSET {FEWEST - 1})"
             for end, order in (("low", "ASC"), ("high", "DESC"))
-        ]
-        low, high = (None if row is None else row[0] for row in found)
+        )
+        low, high = self._one(f"WITH ends AS MATERIALIZED ({ends}) SELECT {', '.join(ranked)}")
         return None if low is None or high is None or low > high else (low, high)
-
-    @property
-    def _row(self) -> str:
-        """A name that no column has: it is longer than all of theirs."""
-        return "_" * (1 + max(map(len, self.types), default=0))
-
-    @property
-    def _numbered(self) -> str:
-        return f"(SELECT *, row_number() OVER () AS {self._row} FROM data)"
 
     def _one(self, query: str) -> tuple[Any, ...]:
         row: tuple[Any, ...] = self.connection.execute(query).fetchone()
@@ -187,13 +222,13 @@ class FileLook:
 
 
 @contextmanager
-def looking(path: Path, table: str) -> Iterator[FileLook]:
-    """Open a file for looking, as a session would read it."""
+def looking(path: Path, table: str, told: Callable[[str], None]) -> Iterator[FileLook]:
+    """Open a file for looking, as a session would read it. A CSV file is read once, and then kept for all questions."""
     import duckdb
 
     from discreet.query.engines.clamped_columns import kind_of
     from discreet.query.engines.duckdb_sandbox import Sandbox, default_threads
-    from discreet.query.engines.tables import NO_TABLE, hold, read_in_binary
+    from discreet.query.engines.tables import NO_TABLE, Csv, hold, read_in_binary
 
     held = hold(table, path)
     cage = Sandbox(held.paths, memory=_MEMORY, threads=default_threads())
@@ -205,13 +240,21 @@ def looking(path: Path, table: str) -> Iterator[FileLook]:
             relation = held.relation("t1")
             described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
             types = {name: sql for name, sql, *_ in described}
-            connection.execute(f"CREATE TEMP VIEW data AS SELECT * FROM {read_in_binary(relation, types)}")
-            yield FileLook(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None})
+            told("reading the file")
+            kept = "TABLE" if isinstance(held, Csv) else "VIEW"
+            connection.execute(f"CREATE TEMP {kept} data AS SELECT * FROM {read_in_binary(relation, types)}")
+            yield FileLook(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None}, told)
     except duckdb.Error:
         # Its text could hold a value.
         raise InvalidParameter(_UNREADABLE) from None
     finally:
         cage.close()
+
+
+def _cells(unit: str, columns: Sequence[str]) -> str:
+    """Count the rows of each unit in each group."""
+    keys = ", ".join([_quoted(unit), *map(_quoted, columns)])
+    return f"SELECT {_quoted(unit)} AS u, count(*) AS n FROM data WHERE u IS NOT NULL GROUP BY {keys}"
 
 
 def _quoted(name: str) -> str:
@@ -231,8 +274,21 @@ _PEOPLE = re.compile(
     re.IGNORECASE,
 )
 _NAMES = re.compile(r"name|mail|phone|mobile|address|street|ssn|passport|iban|url|comment|note", re.IGNORECASE)
-_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100)
+# Numbers of things, durations and money: few whole values of these are no codes.
+_AMOUNTS = re.compile(
+    r"(^|_)(counts?|cnt|num|nb|quantity|qty|amount|total|sum|size|age|score|points|price|cost|fee|income|wages?|salary|"
+    r"earnings|pay|duration|length|width|height|weight|distance|delay|minutes|hours|days|weeks|months|years|seconds|"
+    r"nights|times|visits|stays|trips|orders|items|rooms|bedrooms|cars|vehicles|children|kids|persons|people|members)($|_)",
+    re.IGNORECASE,
+)
+_CODES = re.compile(
+    r"zip|post|code|year|month|day|hour$|time|lat|lon|number|serial|order|rank|seq|index|idx|line|flag|puma|fips|naics|"
+    r"icd|(^|_)(id|no|nr)$|no$",
+    re.IGNORECASE,
+)
+_LIMITS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _MOST_CATEGORIES = 40
+_MOST_CODES = 300  # Texts of digits with leading zeros that are listed.
 
 
 @final
@@ -254,6 +310,20 @@ class Proposal:
 def by_name(column: str) -> bool:
     """Whether a name suggests that a column tells people apart."""
     return _PEOPLE.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", column)) is not None
+
+
+def names_amount(column: str) -> bool:
+    """Whether a name suggests that few whole numbers are amounts, such as nights or rooms."""
+    return _AMOUNTS.search(_words(column)) is not None
+
+
+def names_code(column: str) -> bool:
+    """Whether a name suggests that numbers are codes, places in an order, or names, whose sums mean nothing."""
+    return by_name(column) or (_CODES.search(_words(column)) is not None and not names_amount(column))
+
+
+def _words(column: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|[\s-]+", "_", column)
 
 
 def unit_why(seen: SeenUnit) -> str:
@@ -303,6 +373,8 @@ def _declared(seen: SeenColumn) -> tuple[Declaration, str]:
         return {"kind": "boolean"}, "true or false, by its type"
     if seen.kind.is_number and by_name(seen.name) and seen.distinct > _MOST_CATEGORIES:
         return None, "it looks like a number that names somebody or something: left out"
+    if seen.is_whole and not names_amount(seen.name):
+        return _listed(seen), f"{seen.distinct} different whole numbers: taken for codes{_left_out(seen)}"
     bounded = _bounded(seen)
     if bounded is not None:
         return bounded, f"{_rounded_why(seen)} {_range_why(seen)}"
@@ -318,13 +390,19 @@ def _texts(seen: SeenColumn) -> tuple[Declaration, str]:
     if listed is None:
         few = "no value is shared by enough units" if seen.common is not None else f"{seen.distinct:,} different values"
         return None, f"{few}: values that name people must not be in a plan, so none is proposed"
-    left = f"; {seen.rare} rarer values are left out, and their rows are in no group" if seen.rare else ""
-    return listed, f"values that at least {FEWEST} units have each{left}"
+    zeros = "digits with leading zeros, kept as texts; " if seen.zeros else ""
+    return listed, f"{zeros}values that at least {FEWEST} units have each{_left_out(seen)}"
+
+
+def _left_out(seen: SeenColumn) -> str:
+    return f"; {seen.rare} rarer values are left out, and their rows are in no group" if seen.rare else ""
 
 
 def _listed(seen: SeenColumn) -> Declaration:
-    usable = seen.common and len(seen.common) <= _MOST_CATEGORIES and seen.kind in (Kind.TEXT, Kind.INTEGER)
-    return {"categories": list(seen.common)} if usable and seen.common else None
+    most = _MOST_CODES if seen.zeros else _MOST_CATEGORIES
+    if not seen.common or len(seen.common) > most or not (seen.kind in (Kind.TEXT, Kind.INTEGER) or seen.is_whole):
+        return None
+    return {"categories": [int(value) if seen.kind.is_number else value for value in seen.common]}
 
 
 def _bounded(seen: SeenColumn) -> Declaration:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -14,7 +14,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
-from discreet.formatting import printable
+from discreet.formatting import percent, printable
 from discreet.ledger.budget import readable
 from discreet.privacy.not_private import NotPrivate
 from discreet.query.session.catalogue_builder import nearest
@@ -27,6 +27,8 @@ from discreet.release.draft.custodian_look import (
     declaration,
     limit,
     looking,
+    names_amount,
+    names_code,
     shows_rows,
     shows_same_rows,
     unit_why,
@@ -98,7 +100,36 @@ def _columns(said: Mapping[str, Any], table: str) -> str:
     comment = f"# Left out, so nothing can be told of them: {', '.join(map(printable, left))}\n" if left else ""
     if not declared:
         return comment
-    return comment + _section(f"tables.{_key(table)}.columns", "what lies outside is clamped, or in no group", declared)
+    return (
+        comment
+        + _code_comment(declared)
+        + _section(f"tables.{_key(table)}.columns", "what lies outside is clamped, or in no group", declared)
+    )
+
+
+def _code_comment(declared: Mapping[str, Any]) -> str:
+    """Say how codes get labels, and what to write for amounts with few values; it tells no more than these codes do."""
+    listed = {
+        name: said["categories"] for name, said in declared.items() if isinstance(said, dict) and said.get("categories")
+    }
+    codes = {name: list(map(int, values)) for name, values in listed.items() if isinstance(values[0], int)}
+    if not codes:
+        return ""
+    first = min(codes, key=lambda name: (len(codes[name]) < 2, len(codes[name])))
+    labels = {"categories": codes[first], "labels": {str(codes[first][0]): "what it means"}}
+    amounts = [f"#   {_lines(**{name: _amount(values)})}" for name, values in codes.items() if len(values) > 2]
+    return (
+        "# Few whole numbers are taken for codes, which are counted and never added up. Reports show labels:\n"
+        f"#   {_lines(**{first: labels})}"
+        + "".join(
+            ["# Those that are amounts, such as a number of rooms, are declared by bounds instead:\n"] * bool(amounts)
+        )
+        + "".join(amounts)
+    )
+
+
+def _amount(values: Sequence[int]) -> dict[str, Any]:
+    return {"low": min(values), "high": max(values), "whole": True}
 
 
 def _schedule(said: Mapping[str, Any]) -> str:
@@ -263,7 +294,17 @@ class Draft:
     __repr__ = __str__
 
 
-def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None = None) -> NotPrivate[Draft]:
+def _untold(stage: str) -> None:
+    """Tell nobody what is done."""
+
+
+def draft_plan(
+    path: str | Path,
+    *,
+    unit: str | None = None,
+    table: str | None = None,
+    on_progress: Callable[[str], None] = _untold,
+) -> NotPrivate[Draft]:
     """Look at a file exactly, and propose what a plan could say of it. Only the custodian may see this.
 
     `unit` is the column whose values tell people apart, or "row"; without one the likeliest is proposed. No epsilon
@@ -273,6 +314,7 @@ def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None =
         path: The private file: CSV or Parquet.
         unit: The column whose values tell people apart, or "row".
         table: The name of the table in the plan; that of the file if not said.
+        on_progress: A function that is told what is read now, for the custodian's terminal.
 
     Returns:
         The draft, marked as not private: `answered` changes an answer, `confirmed` writes the plan.
@@ -291,7 +333,7 @@ def draft_plan(path: str | Path, *, unit: str | None = None, table: str | None =
     """
     file = Path(path)
     name = _table_name(file) if table is None else table
-    with looking(file, name) as look:
+    with looking(file, name, on_progress) as look:
         units = _candidates(look)
         owner = _owner(look, units, unit)
         seen = [look.column(column, owner) for column in look.types if column != owner]
@@ -358,26 +400,44 @@ def _chosen_unit(
     choices = tuple(dict.fromkeys([owner, *(one.column for one in units), "row"]))
     why = _ROW if owner == "row" else unit_why(look.unit(owner))
     whom = Proposal(field="unit.column", value=owner, why=why, choices=choices, from_data=not said)
-    if owner == "row":
-        return (whom,)
-    keys = max(first_groupings(seen), key=len, default=[])
-    groups, rows = look.shares(owner, keys) if keys else (1, look.unit(owner).usual)
+    return (whom,) if owner == "row" else (whom, *_chosen_limits(look, owner, _likely_keys(seen)))
+
+
+def _likely_keys(seen: list[SeenColumn]) -> list[list[str]]:
+    """Return by what is grouped first; where nothing is listed, texts that are few enough to be found privately."""
+    groupings = first_groupings(seen)
+    if len(groupings) > 1:
+        return groupings
+    texts = [one for one in seen if one.kind is Kind.TEXT and 1 < one.distinct <= _MOST_FOUND and not by_name(one.name)]
+    return [*groupings, *([one.name] for one in sorted(texts, key=lambda one: one.distinct)[:_MOST_KEYS])]
+
+
+def _chosen_limits(look: FileLook, owner: str, groupings: list[list[str]]) -> tuple[Proposal, Proposal]:
+    """Propose the limits that leave most units whole in every table: the widest one decides."""
+    shares = {tuple(keys): look.shares(owner, keys) for keys in groupings}
+    widest, longest = max(shares, key=lambda keys: shares[keys][0]), max(shares, key=lambda keys: shares[keys][1])
+    limits = limit(shares[widest][0]), limit(shares[longest][1])
+    told = "; ".join(f"{_by(keys)} {percent(look.counted(owner, keys, limits))}" for keys in {(): 0, widest: 0})
     counted = "more counts more of each and needs more noise"
     return (
-        whom,
         Proposal(
             field="unit.max_groups",
-            value=limit(groups),
-            why=f"most are in no more than {groups}; {counted}",
+            value=limits[0],
+            why=f"{_by(widest)}, most are in no more than {shares[widest][0]} groups; {counted}",
             from_data=True,
         ),
         Proposal(
             field="unit.max_rows_per_group",
-            value=limit(rows),
-            why=f"most have no more than {rows}; {counted}",
+            value=limits[1],
+            why=f"{_by(longest)}, most have no more than {shares[longest][1]} rows in a group; {counted}. Of the rows "
+            f"are counted: {told}",
             from_data=True,
         ),
     )
+
+
+def _by(keys: Sequence[str]) -> str:
+    return f"by {' and '.join(keys)}" if keys else "in total"
 
 
 def _chosen_columns(seen: list[SeenColumn]) -> tuple[Proposal, ...]:
@@ -440,14 +500,17 @@ def _from(folder: Path, file: Path) -> str:
 # --- tables: A first set of tables: the total, by each of a few columns, and by two of them together. ---
 
 
-_CODES = re.compile(r"zip|post|code|year|month|day|lat|lon|number|_no$|_nr$|_id$", re.IGNORECASE)  # sums mean nothing
-_MOST_KEYS = 3
+_ORDERED = re.compile(r"order($|_)|(^|_)(seq|sequence|index|idx|line|rank)($|_)", re.IGNORECASE)  # places in a list
+_MOST_KEYS = 8
 _MOST_PAIRS = 200  # groups of a table by two columns
+_MOST_GROUPS = 100  # of a table by one column
+_MOST_FOUND = 1_000  # values of a text by which somebody may group
 
 
 def first_groupings(seen: Sequence[SeenColumn]) -> list[list[str]]:
-    """Group by the columns with the fewest public values."""
-    sizes = {one.name: size for one in seen if (size := _size(one)) is not None and size > 1}
+    """Group by each of the columns with the fewest public values, and by two of them together."""
+    grouped = (one for one in seen if not _ORDERED.search(one.name))
+    sizes = {one.name: size for one in grouped if (size := _size(one)) is not None and 1 < size <= _MOST_GROUPS}
     keys = sorted(sizes, key=lambda name: (sizes[name], name))[:_MOST_KEYS]
     pair = [keys[:2]] if len(keys) > 1 and sizes[keys[0]] * sizes[keys[1]] <= _MOST_PAIRS else []
     return [[], *([key] for key in keys), *pair]
@@ -461,8 +524,8 @@ def _size(seen: SeenColumn) -> int | None:
 
 
 def first_measures(seen: Sequence[SeenColumn]) -> dict[str, str]:
-    """Count rows, and add up the first number that is no whole one, or else the first."""
-    numbers = sorted((one for one in seen if _is_bounded(one)), key=lambda one: one.kind is not Kind.REAL)
+    """Count rows, and add up the first number that is surely an amount: codes and names of rows are whole numbers."""
+    numbers = sorted((one for one in seen if _is_amount(one)), key=lambda one: one.kind is not Kind.REAL)
     return {"n": "COUNT(*)"} | {_alias(one.name): f"SUM({_quoted(one.name)})" for one in numbers[:1]}
 
 
@@ -474,6 +537,8 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
-def _is_bounded(seen: SeenColumn) -> bool:
+def _is_amount(seen: SeenColumn) -> bool:
     said = declaration(seen).value
-    return seen.kind.is_number and bool(said) and "low" in said and not _CODES.search(seen.name)
+    if not seen.kind.is_number or not said or "low" not in said or names_code(seen.name) or seen.is_sequence:
+        return False
+    return seen.kind is Kind.REAL or names_amount(seen.name)

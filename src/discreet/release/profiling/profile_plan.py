@@ -10,6 +10,7 @@ from typing import Any, Literal, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
+from discreet.formatting import printable
 from discreet.ledger import Budget
 from discreet.privacy.events import Event
 from discreet.query import Plan, ReleaseTable, Resources, Session, Unit
@@ -43,6 +44,7 @@ from discreet.release.profiling.profile_queries import (
     subjects_of,
 )
 from discreet.release.profiling.profile_results import Profile
+from discreet.schema.columns import Kind
 
 __all__ = ["ProfilePlan", "plan_profile", "profile"]
 
@@ -111,6 +113,18 @@ class ProfilePlan:
             return ()
         notes = find_values(self.session, self.table, searched, self.division).notes
         return tuple(f"values: {note.split('. ')[0]}" for note in notes if "hidden" in note)
+
+    @property
+    def read_as_text(self) -> str:
+        """Say which columns are texts of which nothing is declared, and how to say what they are; empty for none."""
+        texts = [one.name for one in self.subjects if one.kind is Kind.TEXT and not isinstance(one.cells, ListedCells)]
+        if not texts:
+            return ""
+        return (
+            f"read as text, so without quantiles: {', '.join(map(printable, texts))}. For those that hold numbers or "
+            'dates say numbers=["…"] or dates=["…"] (--number NAME, --date NAME), or declare their bounds in a policy '
+            "or plan, and profile that file"
+        )
 
     @property
     def unpaid(self) -> tuple[str, ...]:

@@ -260,6 +260,7 @@ def price_text(plan: ProfilePlan) -> str:
         *plan.hidden,
         *rule_of(plan.subjects, plan.division),
         *notes_of(plan.session.unit)[:1],
+        *([plan.read_as_text] if plan.read_as_text else []),
         f"left of the budget before: {plan.session.left}",
     ]
     return "\n".join(lines)
