@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -88,7 +89,7 @@ def test_a_table_is_written_exactly_and_the_same_again() -> None:
     text = first.to_json()
     again = ReleaseTable.from_json(text)
     assert again.to_json() == text
-    assert again.rows() == first.rows()
+    assert again.rows == first.rows
     assert (again.event, again.relation, again.notes, again.cost) == (first.event, first.relation, first.notes, "ε = 1")
     assert str(again) == str(first)
     assert again.tidy.to_json() == first.tidy.to_json()
@@ -279,3 +280,26 @@ def test_csv_has_a_header_and_no_formulas(tmp_path: Path) -> None:
 def test_no_sign_before_a_formula_hides_it(before: str) -> None:
     assert csv_quoted(before + "=1+1") == "\"'" + before + '=1+1"'
     assert csv_quoted(before + "Bern") == ('"' if before != "\t " else "\"'") + before + 'Bern"'
+
+
+def test_rows_are_sorted_by_any_column_and_keep_their_errors() -> None:
+    answer = table(keys("b", None, "a"), counts(5, 70, 6))
+    assert [row["key"] for row in answer.sort_by("key").rows] == ["a", "b", None]
+    assert [row["key"] for row in answer.sort_by("key", descending=True)] == ["b", "a", None]
+    largest = answer.sort_by("n", descending=True)
+    assert largest.rows == [answer[1], answer[2], answer[0]]
+    assert (largest.event, largest.cost, largest.notes) == (answer.event, answer.cost, answer.notes)
+    assert ReleaseTable.from_json(largest.to_json()).to_json() == largest.to_json()
+    with pytest.raises(InvalidParameter, match="there are key, n"):
+        answer.sort_by("m")
+
+
+def test_a_head_sorts_by_words_that_no_name_can_change() -> None:
+    hostile = "');alert(1);//\"><script>alert(2)</script>"
+    shown = table(keys(hostile, name=hostile), counts(5))._repr_html_()
+    plain = table(keys("a", name="b"), counts(5))._repr_html_()
+    heads = [re.findall(r'onclick="([^"]*)"', each) for each in (shown, plain)]
+    assert heads[0] == heads[1]
+    assert len(heads[0]) == 2
+    assert "<script" not in shown
+    assert shown.count("alert(1)") == 2  # The name and the value, as text.

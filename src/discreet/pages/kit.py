@@ -230,14 +230,30 @@ def _kind(kind: str) -> str:
 # --- tables ---
 
 
+# A constant: no name and no value is part of it. Numbers are compared as numbers, all else as text, and up and down in
+# turn; 1,008 ± 8 is the number 1008.
+_SORT = (
+    "(h=>{const b=h.closest('table').tBodies[0],i=h.cellIndex,d=h.dataset.d=-(h.dataset.d||-1),"
+    "t=r=>r.cells[i].textContent,n=r=>parseFloat(t(r).replace(/,/g,''));"
+    "[...b.rows].sort((x,y)=>d*(n(x)-n(y)||t(x).localeCompare(t(y)))).forEach(r=>b.append(r))})(this)"
+)
+
+
 def grid(
-    rows: Iterable[Sequence[object]], heads: Sequence[str] = (), *, named: bool = False, right: Sequence[bool] = ()
+    rows: Iterable[Sequence[object]],
+    heads: Sequence[str] = (),
+    *,
+    named: bool = False,
+    right: Sequence[bool] = (),
+    sorts: bool = False,
 ) -> str:
     """Write texts as a bare table, for notebooks; with `named` the first of each row is its name.
 
-    `right` says of each column whether it stands on the right; without it that is left to the notebook.
+    `right` says of each column whether it stands on the right; without it that is left to the notebook. With `sorts` a
+    click on a head sorts the rows, where a notebook runs what it shows; elsewhere the table is as plain as without.
     """
-    head = f"<thead><tr>{''.join(f'<th>{words(one)}</th>' for one in heads)}</tr></thead>" if heads else ""
+    click = f' style="cursor:pointer" title="sort" onclick="{_SORT}"' if sorts else ""
+    head = f"<thead><tr>{''.join(f'<th{click}>{words(one)}</th>' for one in heads)}</tr></thead>" if heads else ""
     sides = [f' style="text-align:{"right" if one else "left"}"' for one in right]
     body = "".join(f"<tr>{''.join(_cells(row, sides, named))}</tr>" for row in rows)
     return f"<table>{head}<tbody>{body}</tbody></table>"

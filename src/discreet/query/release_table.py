@@ -232,9 +232,19 @@ class ReleaseTable:
                 return column
         raise InvalidParameter(f"there is no column of this name; there are {', '.join(self.names)}")
 
+    @property
     def rows(self) -> list[dict[str, Any]]:
-        """Return all rows by names: measured values as cells with ±, low and high, keys as they are."""
+        """All rows by names: measured values as cells with ±, low and high, keys as they are."""
         return list(self)
+
+    def sort_by(self, name: str, *, descending: bool = False) -> ReleaseTable:
+        """Return the same rows in the order of a column, what has no value last. Free: nothing is read again."""
+        column = self.column(name)
+        values = [column[row].value for row in range(len(self))]
+        told = sorted((row for row, one in enumerate(values) if one is not None), key=values.__getitem__)
+        order = [*(reversed(told) if descending else told), *(row for row, one in enumerate(values) if one is None)]
+        rows = np.array(order, dtype=np.int64)
+        return replace(self, columns=tuple(one.take(rows) for one in self.columns))
 
     def single(self) -> Cell:
         """Return the one measured value of a table of one row."""
@@ -373,7 +383,8 @@ def html(table: ReleaseTable) -> str:
     from discreet.pages import kit
 
     rows = ([shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN)))
-    told = kit.grid(rows, [column.name for column in table.columns], right=[not _is_left(c) for c in table.columns])
+    right = [not _is_left(column) for column in table.columns]
+    told = kit.grid(rows, [column.name for column in table.columns], right=right, sorts=True)
     more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
     return f"{told}{more}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
 

@@ -317,3 +317,11 @@ def test_answers_of_a_batch_stand_under_their_names_and_nothing_in_them_is_html(
         release = session.batch(plans, idempotency_key=None, purpose="test").release()
     assert repr(release).startswith("<b>all</b>\n")
     assert release._repr_html_().startswith("<h4>&lt;b&gt;all&lt;/b&gt;</h4><table>")
+
+
+def test_a_description_shows_its_lines_where_it_is_named(tmp_path):
+    with opened(tmp_path) as session:
+        told = session.describe()
+    assert isinstance(told, str)
+    assert repr(told) == str(told)
+    assert told.count("\n") >= 3

@@ -37,7 +37,7 @@ from discreet.query.session.requests import Expectation, Keys, Offer, Request, l
 if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy
 
-__all__ = ["Session"]
+__all__ = ["Described", "Session"]
 
 T = TypeVar("T")
 
@@ -329,9 +329,9 @@ class Session:
         """The record of this data set: `verify`, `export`, `total` and `describe` are there."""
         return self._desk.ledger
 
-    def describe(self) -> str:
+    def describe(self) -> Described:
         """Say what may be asked: tables, columns, what is publicly known of them, whom is protected, what is left."""
-        return f"{describe_catalogue(self._catalogue)}\n{self._desk.ledger.describe()}"
+        return Described(f"{describe_catalogue(self._catalogue)}\n{self._desk.ledger.describe()}")
 
     @property
     def catalogue(self) -> Catalogue:
@@ -417,6 +417,14 @@ class Session:
         if self.is_closed:
             return f"Session({names}; unit {self._unit.noun}; closed)"
         return f"Session({names}; unit {self._unit.noun}; left: {self.left})"
+
+
+@final
+class Described(str):
+    """A text of several lines that shows itself as it is printed, where a notebook or a terminal names it."""
+
+    __slots__ = ()
+    __repr__ = str.__str__
 
 
 def _read_unit(unit: Unit | str) -> Unit:

@@ -434,7 +434,7 @@ def _fitted(data: Any) -> Any:
 def _asked(sql: str) -> Callable[[Any], Any]:
     def run(data: Any) -> Any:
         with _session(data) as session:
-            return session.sql(sql, epsilon=2).release().rows()
+            return session.sql(sql, epsilon=2).release().rows
 
     return run
 
