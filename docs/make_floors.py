@@ -16,6 +16,7 @@ GLOSSES = {
     "custodian_debug": "hidden failures",
     "exact": "fractions",
     "formatting": "numbers as text",
+    "names": "names and paths",
     "stored_names": "names in files",
     "data": "made-up tables",
     "file_locks": "flock",

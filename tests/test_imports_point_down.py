@@ -16,6 +16,7 @@ FLOORS = {
     "custodian_debug": 0,
     "exact": 0,
     "formatting": 0,
+    "names": 0,
     "stored_names": 0,
     "data": 1,
     "file_locks": 1,
@@ -43,7 +44,7 @@ FLOORS = {
 # Rooms of the laboratory: no floor below it needs one of them.
 LAB = {"verify": 0, "attacks": 1, "audit": 1, "demo": 2, "evaluation": 2}
 # At the bottom, what refuses or fails does so with an error.
-SAME_FLOOR = {("exact", "errors"), ("custodian_debug", "errors")}
+SAME_FLOOR = {("exact", "errors"), ("custodian_debug", "errors"), ("names", "errors")}
 
 
 def part_of(path: Path) -> str:

@@ -31,6 +31,8 @@ __all__ = [
     "UnsupportedEvent",
 ]
 
+_LONGEST = 8_000  # Letters of a message: names in it may come from files that others wrote.
+
 
 class DiscreetError(Exception):
     """The root of all errors of this library.
@@ -42,6 +44,12 @@ class DiscreetError(Exception):
         ...     print(error)
         epsilon must ...
     """
+
+    def __str__(self) -> str:
+        """Return the message, at most some pages of it, and nothing in it that could steer a terminal."""
+        text = super().__str__()
+        text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
+        return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
 
 
 class InvalidParameter(DiscreetError, ValueError):

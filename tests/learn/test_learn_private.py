@@ -20,6 +20,7 @@ from torch.func import functional_call, grad, vmap
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.learn.torch import Box, DPAdamBC, L2Ball, load_weights, make_private
+from discreet.learn.torch.clipping.tape import RunHook
 from discreet.learn.torch.noisy_step import gradient_noise
 from discreet.learn.training import AdaptiveClip, Automatic, PerLayer
 
@@ -361,6 +362,28 @@ class TestMisuse:
         for make in (copy, deepcopy, pickle.dumps):
             with pytest.raises(Refused, match="cannot be copied"):
                 make(private)
+
+    def test_a_model_in_a_run_is_saved_by_its_weights_and_copies_hold_no_rows(self):
+        model = model_of()
+        private = run(model)
+        for x, y in private.batches():
+            said = private.losses((x, y))
+            for write in (pickle.dumps, lambda whole: torch.save(whole, io.BytesIO())):
+                with pytest.raises(Refused, match="state_dict"):
+                    write(model)
+            twin = deepcopy(model)
+            hooks = [hook for part in twin.modules() for hook in part._forward_hooks.values()]
+            assert hooks
+            assert all(isinstance(hook, RunHook) for hook in hooks)
+            assert {id(hook) for hook in hooks} == {
+                id(hook) for part in model.modules() for hook in part._forward_hooks.values()
+            }
+            twin(x)
+            torch.save(model.state_dict(), io.BytesIO())
+            private.step(said)
+            break
+        private.close()
+        assert pickle.loads(pickle.dumps(model)) is not None
 
     def test_a_model_that_is_made_private_again_leaves_its_first_run(self):
         model = model_of()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import date
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,13 +82,13 @@ def test_calls_take_declarations() -> None:
 
 
 def test_regressions_and_estimators_take_declarations() -> None:
-    pairs = [(0, 120), (0, 5000)]
-    assert Design.between([AGE, PAY], AGE) == Design.between(pairs, (0, 120))  # type: ignore[list-item]
-    by_name = bounds_in_order({"pay": PAY, "age": AGE}, ["age", "pay"])
+    pairs, wide = [(0, 120), (0, 5000)], dp.between(0, 5000)
+    assert Design.between([AGE, wide], AGE) == Design.between(pairs, (0, 120))  # type: ignore[list-item]
+    by_name = bounds_in_order({"pay": wide, "age": AGE}, ["age", "pay"])
     assert by_name == pairs
-    assert read_bounds({"pay": PAY, "age": AGE}, 2, names=["age", "pay"]) == read_bounds(pairs, 2)
+    assert read_bounds({"pay": wide, "age": AGE}, 2, names=["age", "pay"]) == read_bounds(pairs, 2)
     assert read_bounds(AGE, 2) == read_bounds((0, 120), 2)
-    assert is_by_place([AGE, PAY])
+    assert is_by_place([AGE, wide])
     assert not is_by_place(AGE)
     assert not is_by_place({"age": AGE})
     scaler = dp.learn.sklearn.MinMaxScaler(epsilon=1, bounds=[AGE]).fit(np.arange(50.0).reshape(-1, 1))
@@ -138,3 +139,28 @@ def test_sql_takes_columns_of_a_domain_and_what_was_found() -> None:
         facts = {name: column.facts for name, column in session.catalogue.tables["people"].columns.items()}
     assert (facts["age"].kind, facts["age"].low, facts["age"].high) == (Kind.INTEGER, 0, 120)
     assert facts["city"].members == ("Amsterdam", "Berlin")
+
+
+USED_NOWHERE_ELSE = [dp.between(0, 10, step="0.5"), dp.between(0, 10, missing=3)]
+
+
+@pytest.mark.parametrize("declared", USED_NOWHERE_ELSE)
+def test_step_and_missing_are_honoured_or_refused_and_never_dropped(declared: Any) -> None:
+    """Statistics honour both; what takes bounds alone refuses them."""
+    from discreet import adaptive, robust
+    from discreet.learn.sklearn import LinearRegression, StandardScaler
+
+    rows, spent = [[1.0], [2.5], [3.0]], {"relation": "add-remove", "epsilon": 1}
+    assert dp.mean([1.2, None], bounds=declared, **spent).value is not None
+    tries = [
+        lambda: robust.location([1.0], bounds=declared, **spent),
+        lambda: robust.location_and_scale([1.0], bounds=declared, relation="add-remove", rho=1),
+        lambda: dp.histogram([1.0], bins=3, bounds=declared, **spent),
+        lambda: StandardScaler(epsilon=1, delta=1e-6, bounds=declared).fit(rows),
+        lambda: LinearRegression(epsilon=1, delta=1e-6, bounds=[declared], target_bounds=(0, 1)).fit(rows, [0, 1, 0]),
+        lambda: LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=declared).fit(rows, [0, 1, 0]),
+        lambda: adaptive.local_sensitivity([1.0], bounds=declared, statistic="median", relation="add-remove"),
+    ]
+    for attempt in tries:
+        with pytest.raises(InvalidParameter, match="not used here"):
+            attempt()

@@ -77,6 +77,7 @@ from discreet.ledger.restoration import whole
 from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
 from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.verify_chain import verify
+from discreet.names import check_path
 from discreet.noise import source
 from discreet.privacy import Composed, Event, Repeated, epsilon
 from discreet.privacy.convert import read_delta
@@ -128,6 +129,7 @@ class Ledger:
         """
         if not isinstance(account, Account):
             raise InvalidParameter("account must be an Account: the data set, its unit, relation and budget")
+        check_texts(dataset=account.dataset, unit=account.unit)
         from discreet.ledger.sqlite_store import MemoryStore, file_store
 
         with ExitStack() as held:
@@ -135,7 +137,8 @@ class Ledger:
                 store: Store = MemoryStore()
             else:
                 held.enter_context(source.hold())  # Recorded randomness and a real budget do not go together.
-                store = file_store(Path(path), None if anchor is None else Path(anchor))
+                beside = None if anchor is None else check_path(anchor, name="anchor")
+                store = file_store(check_path(path, name="the ledger"), beside)
             ledger = cls(store, account.dataset)
             ledger._declare(account, tuple(quotas))
             ledger._let_go = weakref.finalize(ledger, held.pop_all().close)

@@ -14,6 +14,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, estimate_of, number_of
 from discreet.formatting import decimal, decimal_up, places_for, plain, significant_up
 from discreet.mechanisms.parameters import read_confidence
+from discreet.names import escaped
 from discreet.noise.laws import Law
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import (
@@ -259,7 +260,7 @@ class Release(Generic[T]):
             tail = "" if self._error_of_all() is None else " (95 %)"
             return self._cell((self.value, self._error_of_all())) + tail
         cells = self._cells()
-        names = [f"{label}: " for label in self.labels] if self.labels is not None else [""] * len(cells)
+        names = [f"{escaped(label)}: " for label in self.labels] if self.labels is not None else [""] * len(cells)
         shown = ", ".join(name + self._cell(cell) for name, cell in zip(names, cells[:_SHOWN], strict=False))
         more = f", … {len(cells) - _SHOWN} more" if len(cells) > _SHOWN else ""
         known = cells and cells[0][1] is not None
@@ -277,7 +278,7 @@ class Release(Generic[T]):
     def _cell(cell: tuple[Any, Fraction | None]) -> str:
         value, error = cell
         if not isinstance(value, (int, Fraction)):
-            return str(value)
+            return escaped(str(value))
         if error is None:
             return plain(value)
         places = places_for(error, Fraction(value))

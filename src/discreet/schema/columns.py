@@ -376,9 +376,15 @@ def declaration_of(said: object) -> Declared | None:
     return found if isinstance(found, Declared) else None
 
 
-def pair_of(bounds: Any, *, name: str = "bounds") -> tuple[Any, Any]:
-    """Return low and high as they were said: by a pair, or by the declaration of a column of numbers."""
+def pair_of(bounds: Any, *, name: str = "bounds", takes_grid: bool = False) -> tuple[Any, Any]:
+    """Return low and high as they were said: by a pair, or by the declaration of a column of numbers.
+
+    Whoever `takes_grid` reads step and missing of a declaration too; elsewhere these are refused, not dropped. That
+    numbers are whole is a fact of the column, and bounds alone need not know it.
+    """
     declared = declaration_of(bounds)
+    if declared is not None and not takes_grid:
+        _check_plain(declared, name)
     if declared is not None and (not declared.facts.is_bounded or declared.facts.kind.is_time):
         raise InvalidParameter(f"{name} must be a pair (low, high), or declare numbers as between(low, high) does")
     try:
@@ -386,6 +392,16 @@ def pair_of(bounds: Any, *, name: str = "bounds") -> tuple[Any, Any]:
     except (TypeError, ValueError):
         raise InvalidParameter(f"{name} must be a pair (low, high)") from None
     return low, high
+
+
+def _check_plain(declared: Declared, name: str) -> None:
+    said = {"step": declared.facts.step, "missing": declared.missing}
+    unused = [f"{word}=" for word, value in said.items() if value is not None]
+    if unused:
+        raise InvalidParameter(
+            f"{name} is declared with {', '.join(unused)}, which is not used here: declare between(low, high) alone, "
+            "and say step= or missing= beside it where there is one, or round and fill in the column, value by value"
+        )
 
 
 def as_pairs(bounds: Any, *, name: str = "bounds") -> Any:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar, final
 
 from discreet.errors import InvalidParameter
+from discreet.formatting import shortened
+from discreet.names import check_path
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
@@ -23,6 +25,8 @@ __all__ = ["Document", "Place", "line_of", "parse"]
 Place: TypeAlias = Sequence[str | int]  # keys and positions, from the root
 Model = TypeVar("Model", bound="BaseModel")
 _LARGEST = 1_000_000  # Characters; such a file is written by people.
+_TOLD = 10  # Places that an error names; the rest are counted.
+_LONGEST_PLACE = 200
 
 
 @final
@@ -38,7 +42,7 @@ class Document(Generic[Model]):
     @classmethod
     def open(cls, path: str | Path, model: type[Model], *, manual: str) -> Document[Model]:
         """Read the text of a file."""
-        file = Path(path)
+        file = check_path(path, name="the file")
         try:
             written = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError, ValueError):
@@ -53,12 +57,12 @@ class Document(Generic[Model]):
         try:
             return self.model.model_validate(document)
         except ValidationError as error:
-            raise self._refusal(error) from None
+            raise self._refusal(error, document) from None
 
-    def says(self, place: Place, advice: str) -> str:
-        """Say something of a place of the file."""
-        where = ".".join(map(str, place)) or "the file"
-        return f"{self.file.name}, line {line_of(self.written, place)}, {where}: {advice}"
+    def says(self, place: Place, advice: str, document: dict[str, Any] | None = None) -> str:
+        """Say something of a place of the file, which may have been parsed already."""
+        where = shortened(".".join(map(str, place)), _LONGEST_PLACE) or "the file"
+        return f"{self.file.name}, line {line_of(self.written, place, document)}, {where}: {advice}"
 
     def wrong(self, place: Place, advice: str) -> InvalidParameter:
         """Return the error that says something of a place."""
@@ -79,14 +83,18 @@ class Document(Generic[Model]):
         if len(self.written) > _LARGEST:
             raise InvalidParameter(f"{self.file.name} is too long to be read: it may have a million characters")
         try:
+            _check_depth(self.written)
             return parse(self.written)
         except tomllib.TOMLDecodeError as error:
             raise InvalidParameter(f"{self.file.name} is not TOML: {error}. See {self.manual} for an example") from None
         except (RecursionError, ValueError, ArithmeticError):
             raise InvalidParameter(f"{self.file.name} is not TOML that can be read. See {self.manual}") from None
 
-    def _refusal(self, error: ValidationError) -> InvalidParameter:
-        return InvalidParameter("\n".join(self.says(found["loc"], self._advice(found)) for found in error.errors()))
+    def _refusal(self, error: ValidationError, document: dict[str, Any]) -> InvalidParameter:
+        found = error.errors(include_url=False, include_input=False)
+        told = [self.says(each["loc"], self._advice(each), document) for each in found[:_TOLD]]
+        more = [f"and {len(found) - _TOLD:,} more such places"] if len(found) > _TOLD else []
+        return InvalidParameter("\n".join([*told, *more]))
 
     def _advice(self, found: ErrorDetails) -> str:
         """Say what is wrong at a place, and what to write instead."""
@@ -146,39 +154,76 @@ def parse(text: str) -> dict[str, Any]:
     return tomllib.loads(text, parse_float=Decimal)
 
 
-def line_of(text: str, place: Place) -> int:
+def line_of(text: str, place: Place, document: dict[str, Any] | None = None) -> int:
     """Return the line, counted from one, where a place of a valid document is first said; its parent's if it is not.
 
-    Every beginning of a document that ends with a statement is a document too, and what it says only grows: so the
-    first one that says it ends with the statement that we look for.
+    Every statement is read by itself, below the table whose header came last, until one says what we look for.
     """
-    lines = text.splitlines(keepends=True)
-    firsts, ends = _statements(lines)
-    deepest = _deepest(parse(text), place)
-    index = bisect_left(ends, True, key=lambda end: _has(parse("".join(lines[:end])), deepest))
-    return firsts[min(index, len(firsts) - 1)] + 1 if deepest else 1
+    deepest = list(_deepest(parse(text) if document is None else document, place))
+    if not deepest:
+        return 1
+    above: list[str | int] = []
+    counts: dict[Place, int] = {}
+    for first, statement in _statements(text):
+        said = parse(statement)
+        if statement.lstrip().startswith("["):
+            above, said = _table_of(said, counts), {}
+        if above[: len(deepest)] == deepest or (deepest[: len(above)] == above and _has(said, deepest[len(above) :])):
+            return first
+    return 1
 
 
-def _statements(lines: Sequence[str]) -> tuple[list[int], list[int]]:
-    """Split a valid document into statements: where each begins, and where the next would."""
-    firsts, ends, first = [0], [0], 0
-    for end in range(1, len(lines) + 1):
-        # An array over many lines is not tried after each of its items: long ones would take long.
-        if lines[end - 1].rstrip().endswith(",") and "#" not in lines[end - 1]:
-            continue
-        if _is_complete("".join(lines[first:end])):
-            firsts.append(first)
-            ends.append(end)
-            first = end
-    return firsts, ends
+def _table_of(header: Any, counts: dict[Place, int]) -> list[str | int]:
+    """Return the place that a header names: of a list of tables its next, and below one its last."""
+    place: list[str | int] = []
+    while header:
+        ((key, header),) = header.items()
+        place.append(key)
+        at = tuple(place)
+        if isinstance(header, list):
+            counts[at] = counts.get(at, -1) + 1
+            header = header[0]
+        if at in counts:
+            place.append(counts[at])
+    return place
 
 
-def _is_complete(statement: str) -> bool:
-    try:
-        tomllib.loads(statement)
-    except tomllib.TOMLDecodeError:
-        return False
-    return True
+# A text, a comment, a bracket, the end of a line, or a dot between parts of a key.
+_TOKENS = re.compile(
+    r'''"""(?:\\[\s\S]|[^\\])*?"{3,5}|\'{3}[\s\S]*?\'{3,5}|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]|\n|[\w\-]+|\.'''
+)
+_OPENING, _CLOSING = frozenset("[{"), frozenset("]}")
+_DEEPEST = 64  # Parts of a key, and brackets within brackets; files of people have few.
+
+
+def _statements(text: str) -> Iterator[tuple[int, str]]:
+    """Split a document into statements, each with its first line; comments and blank lines belong to the next one."""
+    start, line, first, depth, blank = 0, 1, 1, 0, True
+    for token in _TOKENS.finditer(text):
+        found = token[0]
+        depth += (found in _OPENING) - (found in _CLOSING)
+        line += found.count("\n")
+        if found != "\n":
+            if blank and not found.startswith("#"):
+                start, first, blank = text.rfind("\n", 0, token.start()) + 1, line - found.count("\n"), False
+        elif depth == 0 and not blank:
+            yield first, text[start : token.end()]
+            blank = True
+    if not blank:
+        yield first, text[start:]
+
+
+def _check_depth(text: str) -> None:
+    """Refuse keys of very many parts and brackets within very many brackets, which take very long to read."""
+    depth = dots = end = 0
+    for token in _TOKENS.finditer(text):
+        found = token[0]
+        depth += (found in _OPENING) - (found in _CLOSING)
+        if found == "\n" or text[end : token.start()].strip(" \t"):
+            dots = 0
+        dots, end = dots + (found == "."), token.end()
+        if max(depth, dots) > _DEEPEST:
+            raise ValueError
 
 
 def _deepest(document: Any, place: Place) -> Place:

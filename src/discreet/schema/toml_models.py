@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact, positive
+from discreet.names import check_name
 from discreet.schema.columns import Declared, between, boolean, categories, text
 
 __all__ = ["Bound", "ColumnModel", "Count", "Member", "Name", "Number", "Positive", "Strict", "declared_in"]
@@ -33,11 +34,7 @@ def _bound(value: Any) -> Any:
 
 
 def _name(value: str) -> str:
-    if not value.strip():
-        raise ValueError("this must not be empty")
-    if "\0" in value:
-        raise ValueError("this must not have a NUL character in it: no file and no column can be called so")
-    return value
+    return check_name(value, name="this")
 
 
 _WRITTEN = {"anyOf": [{"type": "number"}, {"type": "string", "pattern": r"^[-+0-9.eE/ ]+$"}]}

@@ -61,7 +61,7 @@ def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | N
     if declared is not None:
         step = declared.step if step is None else step
         missing = declared.missing if missing is None else missing
-    grid = Grid.between(*pair_of(bounds), step=step, default=missing)
+    grid = Grid.between(*pair_of(bounds, takes_grid=True), step=step, default=missing)
     if missing is not None or not toward_zero:
         return grid
     return replace(grid, default=min(max(Fraction(0), grid.low), grid.high))

@@ -32,7 +32,7 @@ from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
-from discreet.schema.columns import Bounds
+from discreet.schema.columns import Bounds, pair_of
 from discreet.statistics.budget_and_payment import answer, grid_from, noise_from, quoted
 from discreet.statistics.method_choice import AUTO
 from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
@@ -347,7 +347,7 @@ def histogram(
 
 def _equal_ranges(number: int, bounds: Bounds | None) -> tuple[Fraction, ...]:
     """Return the ends of so many ranges of equal width."""
-    grid = grid_from(bounds, step=None, missing=None)
+    grid = grid_from(None if bounds is None else pair_of(bounds), step=None, missing=None)
     count = positive_integer(number, name="bins")
     if count > _MOST_RANGES:
         raise InvalidParameter(f"bins must be at most {_MOST_RANGES:,}")

@@ -107,7 +107,7 @@ def test_a_policy_file_may_name_the_unit(tmp_path):
     unit = read_policy(path).unit
     assert (unit.noun, unit.nouns) == ("family", "families")
     path.write_text(GOOD.replace("[unit]\n", '[unit]\nname = "a\\u001b[31m"\n'), encoding="utf-8")
-    with pytest.raises(InvalidParameter, match=r"unit.*plain words") as refused:
+    with pytest.raises(InvalidParameter, match=r"unit.*control character") as refused:
         read_policy(path)
     assert str(refused.value).isprintable()
 

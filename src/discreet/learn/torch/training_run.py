@@ -18,6 +18,7 @@ from discreet.errors import DiscreetError, Refused
 from discreet.exact import up
 from discreet.learn.torch.batches import TrainingRows, Tree, leaves
 from discreet.learn.torch.checkpoints import RunFolder
+from discreet.learn.torch.clipping.tape import RunHook
 from discreet.learn.torch.export import WeightsPromise, export_weights
 from discreet.learn.torch.layers.made_up_rows import bits
 from discreet.learn.torch.layers.row_separation_probe import Probed
@@ -465,7 +466,7 @@ class Witness:
         self._versions: list[int] = []
         self._calls: list[tuple[list[Tensor], Any]] = []
         self._vouched: Tensor | None = None
-        self._hook = losses.model.register_forward_hook(self._see, with_kwargs=True)
+        self._hook = losses.model.register_forward_hook(RunHook(self._see), with_kwargs=True)
 
     def expect(self, batch: Tree) -> None:
         """Forget what was; wait for the losses of this batch."""
@@ -503,8 +504,9 @@ class Witness:
         self._hook.remove()
         self.expect(())
 
-    def _see(self, _model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        if torch.is_grad_enabled():
+    def _see(self, model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
+        # A deep copy of the model has this hook too.
+        if torch.is_grad_enabled() and model is self._losses.model:
             self._calls.append(([leaf for leaf in leaves((args, kwargs)) if isinstance(leaf, Tensor)], output))
 
     @torch.no_grad()

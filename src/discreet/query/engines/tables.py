@@ -274,7 +274,9 @@ def _sql_type(kind: Any) -> str:
 
 
 def check_names(names: Sequence[str], *, what: str) -> None:
-    """Refuse names that are the same, or differ in case only: in SQL that is the same."""
+    """Refuse names that are the same, or differ in case only: in SQL that is the same. None has a NUL in DuckDB."""
+    if any("\0" in name for name in names):
+        raise InvalidParameter(f"one of the {what} has a NUL character in its name: rename it")
     if len({name.casefold() for name in names}) != len(names):
         raise InvalidParameter(f"two {what} have the same name, up to upper and lower case: rename one")
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.formatting import labelled, plain
+from discreet.names import check_name, check_path, escaped
 from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
@@ -376,11 +377,12 @@ def describe_catalogue(catalogue: Catalogue) -> str:
 def _table(table: CatalogueTable, catalogue: Catalogue) -> Iterator[str]:
     unit = catalogue.unit
     limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
-    named = table.unit if unit.name is None else f"{unit.name} ({table.unit})"
-    whom = "each row is protected" if table.unit is None else f"each {named} is protected, counted {limits}"
+    named = table.unit or "" if unit.name is None else f"{unit.name} ({table.unit})"
+    whom = "each row is protected" if table.unit is None else f"each {escaped(named)} is protected, counted {limits}"
     yield f"{table.name}: {whom if table.private else 'public'}"
-    width = max((len(name) for name in table.columns), default=0)
-    yield from (f"  {name:<{width}}  {_describing_column(column)}" for name, column in table.columns.items())
+    shown = {escaped(name): column for name, column in table.columns.items()}
+    width = max(map(len, shown), default=0)
+    yield from (f"  {name:<{width}}  {_describing_column(column)}" for name, column in shown.items())
 
 
 def _some(count: int, what: str) -> str:
@@ -411,7 +413,7 @@ def _members(column: CatalogueColumn) -> Iterator[str]:
     facts, labels = column.facts, dict(column.labels)
     if facts.members is not None and facts.kind is not Kind.BOOLEAN:
         more = len(facts.members) - _SHOWN
-        shown = ", ".join(labelled(member, labels) for member in facts.members[:_SHOWN])
+        shown = ", ".join(escaped(labelled(member, labels)) for member in facts.members[:_SHOWN])
         yield f"one of {shown}" + (f" and {more:,} more" if more > 0 else "")
 
 
@@ -428,15 +430,13 @@ def named_tables(tables: Any, *, dataset: str) -> dict[str, Any]:
     if isinstance(tables, Mapping):
         if not tables:
             raise InvalidParameter("a session needs at least one table")
-        if not all(isinstance(name, str) and name for name in tables):
-            raise InvalidParameter("names of tables must be texts that are not empty")
-        return dict(tables)
+        return {check_name(name, name="the name of a table"): table for name, table in tables.items()}
     if isinstance(tables, PublicTable):
         raise InvalidParameter("all tables are public: a session needs one that is not")
     if isinstance(tables, CsvFile):
-        return {_plain_name(Path(tables.path).name.split(".")[0], dataset): tables}
+        return {_plain_name(check_path(tables.path, name="a table").name.split(".")[0], dataset): tables}
     if isinstance(tables, (str, Path)):
-        if Path(tables).suffix.lower() in _DATABASES:
+        if check_path(tables, name="a table").suffix.lower() in _DATABASES:
             raise InvalidParameter('name the tables of a database: {"orders": "shop.duckdb", "people": "shop.duckdb"}')
         return {_plain_name(Path(tables).stem, dataset): tables}
     return {_plain_name(dataset): tables}
@@ -465,6 +465,6 @@ def _identity(name: str, table: Any) -> Hashable:
     if isinstance(table, CsvFile):
         table = table.path
     if isinstance(table, (str, Path)):
-        path = Path(table).resolve()
+        path = check_path(table, name=f"table {name!r}").resolve()
         return (path, name.casefold()) if path.suffix.lower() in _DATABASES else path
     return (id(table), name.casefold()) if type(table).__name__ == "DuckDBPyConnection" else id(table)

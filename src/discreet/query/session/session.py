@@ -14,6 +14,7 @@ from discreet.exact import Number, exact
 from discreet.ledger import Account, Budget, Ledger, Quota
 from discreet.ledger.charge_record import Entry, check_texts
 from discreet.ledger.spending import Left, Spending
+from discreet.names import check_name, escaped
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation
 from discreet.query.catalogue import Catalogue
@@ -124,7 +125,11 @@ class Session:
         if relation is not Relation.ADD_REMOVE:
             raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
-        _check_texts(dataset=dataset, principal=principal)
+        check_name(dataset, name="dataset")
+        check_name(principal, name="principal")
+        for name, text in (("project", project or None), ("version", version)):
+            if text is not None:
+                check_name(text, name=name)
         account = Account(dataset, self._unit.account, relation, budget)
         with ExitStack() as opened:
             named = named_tables(tables, dataset=dataset)
@@ -415,8 +420,8 @@ class Session:
     def __repr__(self) -> str:
         names = ", ".join(self._catalogue.tables)
         if self.is_closed:
-            return f"Session({names}; unit {self._unit.noun}; closed)"
-        return f"Session({names}; unit {self._unit.noun}; left: {self.left})"
+            return f"Session({names}; unit {escaped(self._unit.noun)}; closed)"
+        return f"Session({names}; unit {escaped(self._unit.noun)}; left: {self.left})"
 
 
 @final
@@ -433,12 +438,6 @@ def _read_unit(unit: Unit | str) -> Unit:
     if unit == "row":
         return Unit("row")
     raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…, name=…)')
-
-
-def _check_texts(**texts: str) -> None:
-    for name, text in texts.items():
-        if not isinstance(text, str) or not text.strip():
-            raise InvalidParameter(f"{name} must be a text that is not empty")
 
 
 def _check_key(idempotency_key: str | None) -> None:

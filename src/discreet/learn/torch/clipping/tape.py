@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NoReturn, final
 
 import torch
 from torch import Tensor, nn
@@ -14,7 +14,31 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 
 from discreet.errors import Refused
 
-__all__ = ["LayerCall", "Tape", "owned", "tensors"]
+__all__ = ["LayerCall", "RunHook", "Tape", "owned", "tensors"]
+
+
+@final
+class RunHook:
+    """A hook of a run on its model. It holds rows of the batch, so it is never written with the model.
+
+    A deep copy of the model shares it, instead of a copy of those rows; it sees nothing there.
+    """
+
+    def __init__(self, see: Callable[..., Any]) -> None:
+        self._see = see
+
+    def __call__(self, *seen: Any) -> Any:
+        return self._see(*seen)
+
+    def __deepcopy__(self, memo: object) -> RunHook:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise Refused(
+            "a model that a private run is training cannot be pickled or saved whole",
+            reason="the run's hooks on it hold rows of the batch",
+            way_out="torch.save(model.state_dict(), …), private.export(…), or save the model after private.close()",
+        )
 
 
 @final
@@ -68,7 +92,7 @@ class Tape:
         self._autocast = torch.is_autocast_enabled("cpu")
         # First of all hooks: a hook of the user's may return something else than the layer computed.
         self._handles = [
-            module.register_forward_hook(self._hook(name, module, trained), with_kwargs=True, prepend=True)
+            module.register_forward_hook(RunHook(self._hook(name, module, trained)), with_kwargs=True, prepend=True)
             for name, module in model.named_modules()
             if (trained := owned(module))
         ]
