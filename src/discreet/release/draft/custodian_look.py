@@ -60,6 +60,9 @@ class SeenColumn:
     bounds: Bounds | None
     common: tuple[Any, ...] | None
     rare: int  # how many other values there are
+    covers: bool = (
+        True  # whether nearly all rows have one of the common values: tables of a family leave out the others
+    )
     zeros: bool = False  # whether it is texts of digits with leading zeros, which a number would lose
 
     @property
@@ -155,7 +158,7 @@ class FileLook:
         if kind is Kind.TEXT:
             kind, value, zeros = self._read_as(value, present)
         owner = None if unit == "row" else _quoted(unit)
-        common, rare = self._common(value, owner, distinct, _LISTED_CODES if zeros else _LISTED)
+        common, rare, listed = self._common(value, owner, distinct, _LISTED_CODES if zeros else _LISTED)
         bounds = self._bounds(value, owner, kind) if kind.is_number or kind.is_time else None
         return SeenColumn(
             name=name,
@@ -165,6 +168,7 @@ class FileLook:
             bounds=bounds,
             common=common,
             rare=rare,
+            covers=listed >= _MOSTLY * self.rows,
             zeros=zeros,
         )
 
@@ -193,15 +197,18 @@ class FileLook:
                 return kind, sql, False
         return Kind.TEXT, value, False
 
-    def _common(self, value: str, owner: str | None, distinct: int, most: int) -> tuple[tuple[Any, ...] | None, int]:
-        """List the values that enough units have, if there are few values at all."""
+    def _common(
+        self, value: str, owner: str | None, distinct: int, most: int
+    ) -> tuple[tuple[Any, ...] | None, int, int]:
+        """List the values that enough units have, if they are few; then count the others, and rows that are listed."""
         if not 0 < distinct <= most:
-            return None, distinct
+            return None, distinct, 0
         units = "count(*)" if owner is None else f"count(DISTINCT {owner})"
         rows = self.connection.execute(
-            f"SELECT {value} AS v FROM data WHERE v IS NOT NULL GROUP BY v HAVING {units} >= {FEWEST} ORDER BY v"
+            f"SELECT {value} AS v, count(*) FROM data WHERE v IS NOT NULL GROUP BY v "
+            f"HAVING {units} >= {FEWEST} ORDER BY v"
         ).fetchall()
-        return tuple(row[0] for row in rows), distinct - len(rows)
+        return tuple(row[0] for row in rows), distinct - len(rows), sum(row[1] for row in rows)
 
     def _bounds(self, value: str, owner: str | None, kind: Kind) -> Bounds | None:
         """Return between what the values lie, leaving out the outermost ones of nineteen units at each end."""

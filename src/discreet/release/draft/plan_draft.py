@@ -508,8 +508,11 @@ _MOST_FOUND = 1_000  # values of a text by which somebody may group
 
 
 def first_groupings(seen: Sequence[SeenColumn]) -> list[list[str]]:
-    """Group by each of the columns with the fewest public values, and by two of them together."""
-    grouped = (one for one in seen if not _ORDERED.search(one.name))
+    """Group by each of the columns with the fewest public values, and by two of them together.
+
+    Tables of a family are about the rows that have a listed value of every key: a key that many rows lack is left out.
+    """
+    grouped = (one for one in seen if one.covers and not _ORDERED.search(one.name))
     sizes = {one.name: size for one in grouped if (size := _size(one)) is not None and 1 < size <= _MOST_GROUPS}
     keys = sorted(sizes, key=lambda name: (sizes[name], name))[:_MOST_KEYS]
     pair = [keys[:2]] if len(keys) > 1 and sizes[keys[0]] * sizes[keys[1]] <= _MOST_PAIRS else []
