@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -61,17 +61,44 @@ def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monk
     assert (status["due"], status["next"]) == (["2026-01", "2026-02", "2026-03"], "2026-01")
     first = discreet(*RELEASE)
     assert "clinics-2026-01" in first.out
-    assert "also due: 2026-02, 2026-03" in first.err
+    again = discreet(*RELEASE)  # At once, or from a timer: the same rows are not charged again by themselves.
+    assert (again.code, charges(discreet)) == (0, 1)
+    assert "the same rows would be charged again. If they have changed, say --period 2026-02" in again.err
+    assert "clinics-2026-01" in again.out
+    status = discreet("plan", "status", "plan.toml", "--json").json
+    assert (status["due"], status["same_rows"], status["next"]) == (["2026-02", "2026-03"],) * 2 + ("2026-04",)
     assert discreet(*RELEASE, "--period", "2026-03", "--json").json["bundle"].endswith("clinics-2026-03")
     assert discreet("plan", "status", "plan.toml", "--json").json["gaps"] == ["2026-02"]
     assert "is not over" in discreet(*RELEASE, "--period", "2026-04").err
     assert "no period '2026-05'" in discreet(*RELEASE, "--period", "2026-05").err
-    assert discreet(*RELEASE, "--json").json["bundle"].endswith("clinics-2026-02")
+    assert discreet(*RELEASE, "--period", "2026-02", "--json").json["bundle"].endswith("clinics-2026-02")
     nothing = discreet(*RELEASE)  # As a timer would run it: all is well.
     assert nothing.code == 0
     assert "nothing is due" in nothing.err
     assert "clinics-2026-03" in nothing.out
     assert charges(discreet) == 3
+
+
+def test_a_new_version_of_the_data_or_a_column_lets_the_next_period_be_released(discreet, folder, monkeypatch):
+    monkeypatch.setattr("discreet.cli.release_support._today", lambda: date(2026, 4, 2))
+    plan = PLAN.replace("[output]", f"{MONTHLY}\n[output]")
+    for number, (version, label) in enumerate([("1", "01"), ("1", "01"), ("2", "02"), ("3", "03")]):
+        (folder / "plan.toml").write_text(f'version = "{version}"\n{plan}')
+        assert discreet(*RELEASE, "--json").json["bundle"].endswith(f"clinics-2026-{label}"), number
+    assert charges(discreet) == 3
+
+
+def test_a_period_that_ended_after_the_last_release_is_due_by_itself(discreet, folder, monkeypatch):
+    """As a timer goes on, month by month, whatever was missed before."""
+    today = datetime.now(UTC).date()
+    ahead = date(today.year + 1, 1, 2)
+    monkeypatch.setattr("discreet.cli.release_support._today", lambda: today)
+    yearly = f'[schedule]\nevery = "year"\nfirst = {today.year - 3}-01-01\n'
+    (folder / "plan.toml").write_text(PLAN.replace("[output]", f"{yearly}\n[output]"))
+    assert discreet(*RELEASE, "--json").json["bundle"].endswith(f"clinics-{today.year - 3}")
+    monkeypatch.setattr("discreet.cli.release_support._today", lambda: ahead)
+    assert discreet(*RELEASE, "--json").json["bundle"].endswith(f"clinics-{today.year}")
+    assert charges(discreet) == 2
 
 
 def test_before_the_first_period_has_ended_nothing_is_published(discreet, folder):
@@ -118,6 +145,7 @@ def test_a_mistake_in_a_plan_is_named_with_its_line(discreet, folder, right, wro
 
 def test_a_profile_is_paid_once_and_written_again_for_nothing(discreet, folder):
     ask = ("profile", "visits.csv", "--unit", "row", "--epsilon", "1", "--number", "age", "--json")
+    ask += ("--lifetime-epsilon", "1")
     assert discreet(*ask).code == 2
     assert discreet(*ask, "--max-epsilon", "0.5").code == 3
     first = discreet(*ask, "--max-epsilon", "1")
@@ -156,13 +184,14 @@ def test_the_price_that_is_agreed_to_has_the_series_that_begin_in_it(discreet, f
     assert charges(discreet) == 0
     assert discreet(*RELEASE[:-1], "2").code == 0
     assert charges(discreet) == 2
-    assert discreet(*RELEASE).code == 0  # February, within ε = 1 again.
+    assert discreet(*RELEASE, "--period", "2026-02").code == 0  # within ε = 1 again
     assert charges(discreet) == 3
 
 
 def test_a_profile_of_which_a_part_is_paid_still_asks_for_agreement(discreet, folder, monkeypatch):
     """It stopped after its first round: what is left is not free."""
     ask = ("profile", "visits.csv", "--unit", "row", "--epsilon", "1", "--number", "age", "--json")
+    ask += ("--lifetime-epsilon", "1")
     real = planning.ask
 
     def stopped(session, plans, *, idempotency_key, at):

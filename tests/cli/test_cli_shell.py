@@ -40,14 +40,14 @@ def test_the_limit_is_for_the_whole_sitting(sat):
     ran = sat(question, question, question, r"\budget", more=("--max-epsilon", "1"))
     assert ran.code == 3
     assert ran.out.count("±") == 4  # Two answers, each with its line about ±.
-    assert "spent  2 charges: Σε = 1" in ran.out
+    assert "spent: 25 % (2 charges, the last ε = 0.5); left: 4 more like it" in ran.out
     assert "this sitting: ε = 1 of 1" in ran.err
 
 
 def test_without_a_terminal_or_a_limit_nothing_is_spent(sat):
     ran = sat("SELECT COUNT(*) AS n FROM visits;", r"\budget")
     assert ran.code == 2
-    assert "spent  0 charges" in ran.out
+    assert "spent: nothing" in ran.out
 
 
 def test_every_word_with_a_backslash_does_what_help_says(sat):
@@ -78,9 +78,9 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
         ("discreet> ", "SELECT COUNT(*) AS n\n"),
         ("...> ", "FROM visi\t;\n"),
         ("[y/N]", "y\n"),
-        ("ε = 3.5", ""),
+        ("left: 5 more like it", ""),
         ("discreet> ", "\\budget\n"),
-        ("spent  1 charge", ""),
+        ("spent: 12.5 % (1 charge", ""),
         ("discreet> ", "SELECT what is begun"),
         ("what is begun", "\x03"),
         ("iscreet> ", "SELECT age FROM visits;\n"),  # The first letter may stand where it stood.
@@ -101,7 +101,7 @@ def test_on_a_terminal_it_asks_completes_and_remembers(folder):
 @pytest.mark.slow
 def test_a_sitting_without_a_folder_for_its_history_still_asks(folder):
     (folder / "state").write_text("a file, where a folder should be")
-    talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent  0 charges", ""), ("discreet> ", "\\quit\n"))
+    talk = (("not remembered", ""), ("discreet> ", "\\budget\n"), ("spent: nothing", ""), ("discreet> ", "\\quit\n"))
     ran = on_terminal(*SHELL, folder=folder, answers=talk, XDG_STATE_HOME=str(folder / "state"))
     assert ran.code == 0
 

@@ -80,7 +80,8 @@ def test_results_go_to_stdout_and_the_rest_to_stderr(folder):
     assert ran.out.splitlines()[0].strip() == "n"
     assert "price" not in ran.out
     assert "price: ε = 0.5" in ran.err
-    assert "left: ε = 3.5 of 4" in ran.err
+    assert "budget spent: nothing; left: 6 more like this one, by the quota of analyst each" in ran.err
+    assert "spent: 12.5 % (1 charge, ε = 0.5); left: 5 more like it, by the quota of analyst each" in ran.err
 
 
 def test_a_question_can_come_from_the_input(discreet):

@@ -46,7 +46,7 @@ plan status plan.toml
 query "SELECT AVG(age) AS age FROM visits" --epsilon 0.1 --policy plan.toml --max-epsilon 0.1
 query "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic" --epsilon 0.1 --policy plan.toml --max-epsilon 0.1
 query "SELECT satisfied, COUNT(*) AS n FROM visits GROUP BY satisfied" --rho 0.01 --policy plan.toml --max-epsilon 2
-profile copied/visits.csv --unit patient --epsilon 1 --delta 1e-6 --max-epsilon 1
+profile copied/visits.csv --unit patient --epsilon 1 --delta 1e-6 --lifetime-epsilon 1 --max-epsilon 1
 budget --policy plan.toml
 ledger verify --policy plan.toml
 ledger history --policy plan.toml

@@ -344,8 +344,10 @@ def test_what_is_said_of_a_budget_is_a_share_and_a_number_never_unbounded() -> N
     with opened(Budget(4, "1e-6")) as book:
         for _ in range(3):
             charge(book, Gaussian(20))
-        assert str(book.spent()) == "3 charges: 1.2 % of ε = 4, δ = 1e-06"
-        assert str(book.left()) == "98.8 % of ε = 4, δ = 1e-06: 265 more like the last charge"
+        assert str(book.spent()) == "1.2 % (3 charges, the last ε = 0.1893 at δ = 1e-6)"
+        assert str(book.left()) == "265 more like the last charge (98.8 % of ε = 4, δ = 1e-06)"
+        assert book.left().recorded() == "98.8 % of ε = 4, δ = 1e-06: 265 more like the last charge"  # in bundles
+        assert book.money() == "spent: 1.2 % (3 charges, the last ε = 0.1893 at δ = 1e-6); left: 265 more like it"
         assert "unbounded" not in book.describe()
 
 
@@ -393,6 +395,9 @@ def test_shares_in_a_ledger_that_are_more_than_the_whole_are_refused() -> None:
     (order, share), *others = split["orders"]
     for wrong in (
         {"rule": 3},
+        {"rule": 4},
+        {"shares": split | {"carried": "1"}},
+        {"rule": 3, "shares": split | {"carried": "-1"}},
         *({"shares": split | {name: more(split[name])}} for name in ("gaussian", "events")),
         {"shares": split | {"orders": [[order, more(share)], *others]}},
     ):

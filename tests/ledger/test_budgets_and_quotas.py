@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -9,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
-from discreet.ledger import Account, Budget, Ledger, Quota, charges_and_claims
-from discreet.ledger.budget import EACH
+from discreet.errors import BudgetExceeded, InvalidParameter, LedgerDamaged, Refused, UnsupportedEvent
+from discreet.ledger import Account, Budget, Ledger, Quota, charges_and_claims, left_after, look
+from discreet.ledger.accounts import Book, carried_over
+from discreet.ledger.budget import EACH, Sums
 from discreet.ledger.delta_shares import choose_shares
-from discreet.privacy import ZCDP, ApproxDP, Gaussian, PureDP
+from discreet.privacy import ZCDP, ApproxDP, Gaussian, PoissonSampled, PureDP, Repeated
 from discreet.privacy.relation import Relation
 
 ADD = Relation.ADD_REMOVE
@@ -118,6 +121,166 @@ def test_a_budget_is_raised_by_an_entry_and_never_lowered(tmp_path: Path) -> Non
         opened(Budget(1, "1e-6"), path=tmp_path / "ledger")
     with opened(Budget(2, "1e-6"), path=tmp_path / "ledger") as again:
         assert again.left().epsilon == 0
+
+
+def test_a_pure_budget_gets_its_first_delta_by_an_entry(tmp_path: Path) -> None:
+    path, later = tmp_path / "ledger", Budget(4, "1e-5", expect="gaussian")
+    with opened(Budget(1), path=path) as book:
+        charge(book, PureDP("0.75"))
+        for lower in (Budget("0.7", "1e-5"), Budget(rho=4), Budget()):
+            with pytest.raises(Refused, match="raised"):
+                book.raise_budget(lower, reason="less than is spent, or another kind", principal="custodian")
+        with pytest.raises(UnsupportedEvent):
+            charge(book, Gaussian(10))  # type: ignore[arg-type]
+        book.raise_budget(later, reason="Gaussian noise", principal="custodian")
+        assert (book.spent().epsilon, book.spent().charges) == (Fraction(3, 4), 1)
+        assert 0.8 < book.left().share <= 13 / 16  # What was spent before is spent.
+        charge(book, Gaussian(10))  # type: ignore[arg-type]
+        book.verify()
+        left = book.times_left(Gaussian(10))
+    rest = opened(Budget("3.25", "1e-5", expect="gaussian"))
+    charge(rest, Gaussian(10))  # type: ignore[arg-type]
+    assert left == rest.times_left(Gaussian(10)) > 0  # All that comes after keeps to what was not spent.
+    with opened(later, path=path) as again:
+        assert again.times_left(Gaussian(10)) == left
+        assert left_after(again.history(), again.history()[-1].index).share == again.left().share
+        again.raise_budget(Budget(8, "1e-5", expect="gaussian"), reason="more", principal="custodian")
+        assert again.times_left(Gaussian(10)) > left
+        again.verify()
+    assert look(path).left("people").more == opened(Budget(8, "1e-5", expect="gaussian"), path=path).left().more
+
+
+def test_a_first_delta_before_any_charge_is_as_if_it_had_been_there(tmp_path: Path) -> None:
+    with opened(Budget(1), path=tmp_path / "ledger") as book, opened(Budget(1, "1e-6")) as fresh:
+        book.raise_budget(Budget(1, "1e-6"), reason="Gaussian noise", principal="custodian")
+        assert book.history()[-1].content["declared"] == fresh.history()[0].content["declared"]
+        assert book.times_left(Gaussian(100)) == fresh.times_left(Gaussian(100))
+        book.verify()
+
+
+def test_an_entry_that_carries_over_less_than_was_spent_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgetful(sums: Sums, book: Book) -> Sums:
+        return replace(carried_over(sums, book), epsilon=Fraction(0))
+
+    with opened(Budget(1), path=tmp_path / "ledger") as book:
+        charge(book)
+        monkeypatch.setattr("discreet.ledger.ledger.carried_over", forgetful)
+        book.raise_budget(Budget(2, "1e-6"), reason="Gaussian noise", principal="custodian")
+        with pytest.raises(LedgerDamaged, match="carries over"):
+            book.verify()
+
+
+@pytest.mark.parametrize(
+    ("has", "says", "ways_out", "not_said"),
+    [
+        (
+            Budget(1),
+            Budget(4, "1e-5"),
+            ("    [budget]\n    epsilon = 1\n", "--epsilon 4 --delta 1e-05 --reason"),
+            "lower",
+        ),
+        (
+            Budget(4, "1e-5"),
+            Budget(2, "1e-5"),
+            ("epsilon = 4\n    delta = 1e-05", "cannot be lowered"),
+            "raise --policy",
+        ),
+        (Budget(4, "1e-5"), Budget(4), ("delta = 1e-05", "cannot be lowered"), "raise --policy"),
+        (Budget(rho=1), Budget(rho=2), ("rho = 1\n", "--rho 2 --reason"), "lower"),
+        (Budget(rho=1), Budget(4, "1e-5"), ("rho = 1", "keeps its kind"), "raise --policy"),
+        (Budget("1/3"), Budget(1), ('epsilon = "1/3"', "--epsilon 1 "), "lower"),
+    ],
+)
+def test_another_budget_is_refused_with_the_toml_and_the_command(
+    tmp_path: Path, has: Budget, says: Budget, ways_out: tuple[str, ...], not_said: str
+) -> None:
+    opened(has, path=tmp_path / "ledger").close()
+    with pytest.raises(Refused) as refused:
+        opened(says, path=tmp_path / "ledger")
+    assert all(way_out in str(refused.value) for way_out in ways_out)
+    assert not_said not in str(refused.value)
+
+
+def test_another_unit_is_refused_and_no_raise_is_proposed(tmp_path: Path) -> None:
+    opened(Budget(1), path=tmp_path / "ledger").close()
+    with pytest.raises(Refused, match="unit as 'row'") as refused:
+        Ledger.open(tmp_path / "ledger", Account("people", "patient", ADD, Budget(2)))
+    assert "raise --policy" not in str(refused.value)
+
+
+KINDS: dict[str, tuple[Budget, tuple[Quota, ...], Any]] = {
+    "pure": (Budget(1), (), PureDP("0.03")),
+    "pure, ratios": (Budget("2/3"), (), PureDP("1/21")),
+    "approximate, pure events": (Budget(1, "1e-6"), (), PureDP("0.05")),
+    "approximate, Gaussian": (Budget(1, "1e-6"), (), Gaussian(30)),
+    "approximate, with deltas": (Budget(4, "1e-6"), (), ApproxDP("0.01", "1e-8")),
+    "approximate, the first takes all": (Budget(1, "1e-6"), (), ApproxDP(1, "1e-6")),
+    "approximate, samples": (Budget(1, "1e-6"), (), Repeated(PoissonSampled(Gaussian(2), "0.01"), 60)),
+    "for Gaussian noise": (Budget(1, "1e-6", expect="gaussian"), (), Gaussian(30)),
+    "concentrated": (Budget(rho="0.5"), (), ZCDP("0.03")),
+    "concentrated, Gaussian": (Budget(rho="0.5"), (), Gaussian(5)),
+    "a quota of each": (Budget(1), (Quota(Budget("0.3"), principal=EACH),), PureDP("0.04")),
+    "a window": (Budget(10, "1e-6"), (Quota(Budget("0.5", "1e-7"), window="day"),), Gaussian(60)),
+    "a project": (Budget(1), (Quota(Budget("0.3"), project="survey"),), PureDP("0.1")),
+    "only a window": (Budget(), (Quota(Budget("0.5"), window="week"),), PureDP("0.2")),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_as_many_more_are_admitted_as_the_sentence_says_and_not_one_more(name: str, clock: Clock) -> None:
+    budget, quotas, event = KINDS[name]
+    with opened(budget, *quotas) as book:
+        who = {"principal": "ann", "project": "survey"}
+        charge(book, event, **who)
+        left = book.left(**who)
+        assert left.more is not None
+        sentence = book.money(**who)
+        assert (f"; left: {left.more} more like it" in sentence) or left.more == 0
+        assert ("quota" in sentence) == bool(quotas)
+        assert "unbounded" not in sentence
+        for told in range(left.more, 0, -1):
+            assert book.left(**who).more == told
+            charge(book, event, **who)
+        assert book.left(**who).more == 0
+        with pytest.raises(BudgetExceeded):
+            charge(book, event, **who)
+
+
+@pytest.mark.parametrize("late", [Budget(2, "1e-6"), Budget(1, "1e-6")])
+def test_the_number_is_true_after_a_first_delta_too(late: Budget) -> None:
+    with opened(Budget(1)) as book:
+        charge(book, PureDP("0.25"))
+        book.raise_budget(late, reason="more", principal="custodian")
+        more = book.left().more
+        assert more is not None
+        for _ in range(more):
+            charge(book, PureDP("0.25"))
+        with pytest.raises(BudgetExceeded):
+            charge(book, PureDP("0.25"))
+
+
+def test_a_number_of_many_thousands_is_told_at_once() -> None:
+    with opened(Budget(10, "1e-6")) as book:
+        charge(book, Gaussian(10**4))  # type: ignore[arg-type]
+        book.money()
+        began = time.process_time()
+        for _ in range(20):
+            told = book.left().more
+        assert time.process_time() - began < 2
+        assert told is not None
+        assert told > 10**7
+
+
+def test_the_sentence_of_an_unused_and_of_a_used_up_budget() -> None:
+    with opened(Budget(4, "1e-5")) as book:
+        assert book.money() == "spent: nothing; left: all of ε = 4, δ = 1e-05"
+        charge(book, PureDP(3))
+        assert book.money() == "spent: 75 % (1 charge, ε = 3); left: 25 %, and no more like it"
+        charge(book, PureDP(1))
+        assert book.money() == "spent: 100 % (2 charges, the last ε = 1); left: nothing"
+        assert book.money(like=PureDP(1)).endswith("left: nothing")
 
 
 def test_everything_is_enforced_at_once(clock: Clock) -> None:
@@ -253,7 +416,8 @@ def test_a_rho_budget_is_a_budget_too() -> None:
         book.charge(ZCDP("0.1"), relation=ADD, purpose="question")
     assert book.spent().rho == Fraction(1, 2)
     assert not book.affords(Gaussian(1000))
-    assert "Σρ = 0.5 of ρ = 0.5" in book.describe()
+    assert "Spent: 100 % (5 charges, the last ρ = 0.1)" in book.describe()
+    assert book.money().endswith("left: nothing")
 
 
 def test_the_total_of_charges_fixed_in_advance_is_reported_beside() -> None:

@@ -11,7 +11,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 import pytest
-from adaptive_trees import response, revealing, worst_delta
+from adaptive_trees import Mechanism, gaussian, response, revealing, worst_delta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,7 @@ from discreet import privacy
 from discreet.errors import UnsupportedEvent
 from discreet.ledger import Account, Budget, Ledger
 from discreet.ledger.budget import GRID, UNIT, EventPrice, Sums, on_grid, units_up
-from discreet.ledger.delta_shares import MOST_ORDERS, caps, choose_shares
+from discreet.ledger.delta_shares import MOST_ORDERS, caps, choose_shares, shares_after
 from discreet.ledger.filters import MixedFilter, PrivacyFilter, filter_for, fitting
 from discreet.privacy import (
     GDP,
@@ -155,6 +155,61 @@ def test_a_filter_that_starts_anew_is_caught() -> None:
 
     judged = Judged(rule, lambda before, after: rule.admits(after) and after.charges <= 8)
     assert worst_delta(menu, judged, nothing(rule), budget.epsilon, reset=reset) > 1e-3
+
+
+@dataclass(frozen=True)
+class LateDelta:
+    """A pure account that gets its first delta once it is used up; `carried` as somebody wrote it."""
+
+    pure: Budget
+    late: Budget
+    carried: Callable[[Fraction], Fraction]
+
+    def after(self, before: Sums, event: Event) -> Sums | None:
+        rule = rule_of(self.pure) if not before.kept else self.raised
+        if before.kept or isinstance(event, PureDP):
+            price = fitting(rule, before, event, ADD)
+            if price is not None or before.kept:
+                return None if price is None else before.plus(price)
+        spent = before.epsilon or Fraction(0)
+        if spent < (self.pure.epsilon or 0):
+            return None  # The first phase is used up, so that one rule serves every branch of the tree.
+        over = Sums(spent, before.delta, before.rho, (0,) * self.raised.shares.kept, before.charges)
+        price = fitting(self.raised, over, event, ADD)
+        return None if price is None else over.plus(price)
+
+    @property
+    def raised(self) -> PrivacyFilter:
+        return late_rule(self.late, self.carried(self.pure.epsilon or Fraction(0)))
+
+
+@lru_cache
+def late_rule(late: Budget, carried: Fraction) -> PrivacyFilter:
+    return filter_for(late, shares_after(late, carried))
+
+
+LATE = Budget(1, "0.05")
+SMALLER = Fraction(1, 8)  # mu^2, of which a few fit the whole Gaussian rule
+
+
+@pytest.mark.parametrize(
+    ("pure", "late", "menu"),
+    [
+        (Budget(1), LATE, response("1") + gaussian(SMALLER)),
+        (Budget(1), Budget("1.2", "0.05"), response("1") + gaussian(SMALLER)),
+        (Budget("0.5"), Budget("0.75", "0.05"), response("0.25") + revealing("0.25", "0.005")),
+    ],
+)
+def test_the_worst_tree_with_a_late_delta_stays_within_the_new_budget(
+    pure: Budget, late: Budget, menu: list[Mechanism]
+) -> None:
+    judged = LateDelta(pure, late, lambda spent: spent)
+    assert worst_delta(menu, judged, Sums.nothing(0), late.epsilon) <= float(late.delta or 0) + TOLERANCE
+
+
+def test_a_late_delta_that_forgets_what_was_spent_is_caught() -> None:
+    wrong = LateDelta(Budget(1), LATE, lambda spent: Fraction(0))
+    assert worst_delta(response("1") + gaussian(SMALLER), wrong, Sums.nothing(0), LATE.epsilon) > 0.05 + 1e-3
 
 
 EVENTS = (

@@ -46,6 +46,8 @@ FIT = (
     "1e-6",
     "--max-epsilon",
     "1",
+    "--lifetime-epsilon",
+    "1",
 )
 
 

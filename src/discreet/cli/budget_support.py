@@ -8,16 +8,19 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import Block, Meter, Styled, level_style
-from discreet.cli.policies import open_ledger
+from discreet.cli.output import Block, Meter, Styled, level_style, note
+from discreet.cli.policies import open_ledger, read_any_policy
+from discreet.errors import InvalidParameter
 from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
+from discreet.ledger.accounts import budget_toml
+from discreet.ledger.spending import money
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
     from discreet.ledger.spending import Left
 
-__all__ = ["Amount", "BudgetNow", "QuotaNow", "raised"]
+__all__ = ["Amount", "BudgetNow", "DetailedBudget", "QuotaNow", "raised"]
 
 # --- raising: Raise the budget of a policy's data set. ---
 
@@ -25,17 +28,24 @@ __all__ = ["Amount", "BudgetNow", "QuotaNow", "raised"]
 def raised(
     policy: Path, *, epsilon: str | None, delta: str | None, rho: str | None, reason: str, principal: str
 ) -> BudgetNow:
-    """Raise what is named, keep the rest, and tell what there is now."""
+    """Raise what is named, or all to what the policy declares, and tell what there is now."""
+    declared = None if policy.suffix == ".ledger" else read_any_policy(policy).budget
     with open_ledger(policy, must_exist=True) as ledger:
-        old = ledger.account.budget
+        old, told = ledger.account.budget, (epsilon, delta, rho)
+        if told == (None, None, None) and declared is None:
+            raise InvalidParameter("say the new budget: --epsilon, --delta or --rho")
+        split = old if old.kind == "approximate" or declared is None else declared
         new = Budget(
             epsilon=_new(epsilon, old.epsilon, "--epsilon"),
             delta=_new(delta, old.delta, "--delta"),
             rho=_new(rho, old.rho, "--rho"),
-            approximate=old.approximate,
-            expect=old.expect,
+            approximate=split.approximate,
+            expect=split.expect if delta is not None or old.delta is not None else None,
         )
-        ledger.raise_budget(new, reason=reason, principal=principal)
+        chosen = declared if told == (None, None, None) and declared is not None else new
+        ledger.raise_budget(chosen, reason=reason, principal=principal)
+        if declared is not None and declared != chosen:
+            note(f"Write the new budget into {policy.name} too, or it is refused:\n{budget_toml(chosen, indent='  ')}")
         return BudgetNow.of(ledger, principal=principal, project="")
 
 
@@ -79,11 +89,14 @@ class BudgetNow:
     left: Amount
     share_left: float  # by the rule under which most is left, rounded down
     quotas: list[QuotaNow]
+    sentence: str  # what was spent, and how many more charges like the last one fit, by the budget and all quotas
+    more: int | None  # of them; null before the first charge
 
     @classmethod
-    def of(cls, ledger: Ledger, *, principal: str, project: str) -> BudgetNow:
-        """Read a ledger, for one who asks."""
-        account, spent, left = ledger.account, ledger.spent(), ledger.left()
+    def of(cls, ledger: Ledger, *, principal: str, project: str, at: Fraction | None = None) -> BudgetNow:
+        """Read a ledger, for one who asks; the price of the last charge is told at a delta."""
+        account, spent = ledger.account, ledger.spent(at=at)
+        left = ledger.left(principal=principal, project=project)
         quotas = ledger.quotas_left(principal=principal, project=project)
         return cls(
             dataset=account.dataset,
@@ -94,16 +107,36 @@ class BudgetNow:
             left=_left(left),
             share_left=left.share,
             quotas=[QuotaNow(quota=text, left=_left(rest)) for text, rest in quotas],
+            sentence=money(spent, left),
+            more=left.more,
         )
 
     def blocks(self) -> Iterator[Block]:
-        left = f"{int(1000 * self.share_left) / 10} %"
+        left = f"{int(1000 * self.share_left + 1e-9) / 10:g} % left"
         yield Styled(f"{self.dataset}: {self.guarantee}", labels={f"{self.dataset}:": "bold"})
-        yield Meter(label="left ", share=self.share_left, words=left, style=level_style(self.share_left))
-        yield f"       {self.left.words}"
-        yield f"spent  {self.spent.words}"
-        for quota in self.quotas:
-            yield f"{quota.quota}: {quota.left.words} left"
+        yield Meter(label="", share=self.share_left, words=left, style=level_style(self.share_left))
+        yield self.sentence
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailedBudget:
+    """The same with its sums and quotas, for people; JSON always has them."""
+
+    now: BudgetNow
+
+    def blocks(self) -> Iterator[Block]:
+        yield from self.now.blocks()
+        spent, whole = self.now.spent, self.now.budget
+        for name, sign in (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ")):
+            limit, total = getattr(whole, name), getattr(spent, name)
+            if limit is not None:
+                told = f"{total:.6g}" if total is not None else f"a charge has no {sign} of its own, so there is none"
+                yield f"sum of {sign}: {told}; lifetime {sign} = {limit:.6g}"
+        if whole.delta is not None:
+            yield "The part that is spent is that of the rule which has used least: docs/ledger.md, Privacy filters"
+        for quota in self.now.quotas:
+            yield f"{quota.quota}: {quota.left.words}"
 
 
 def _left(left: Left) -> Amount:

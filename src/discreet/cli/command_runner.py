@@ -23,7 +23,10 @@ _BUG = (
     "the ledger.\n  way out: run it again with DISCREET_DEBUG=1 and report what it prints, with the output of "
     "`discreet doctor`. It shows places in the program and never a value of your data"
 )
-_MORE = "  way out: offer less for it, or let whoever holds the data raise the budget: discreet budget raise --help"
+_MORE = (
+    "  way out: offer less for it, or let whoever holds the data raise the budget: "
+    'discreet budget raise --policy FILE --epsilon … --reason "…"'
+)
 _STOPPED = "stopped. What was charged until now stays charged; `discreet ledger history` shows it"
 
 
@@ -43,7 +46,13 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:  # noqa: BLE001  # The last one on the way out: its text could hold data.
-        return _failed(error, as_json=as_json)
+        return _failed(error, as_json=as_json, file=_policy_in(arguments))
+
+
+def _policy_in(arguments: Sequence[str]) -> str:
+    """Return the policy or plan that a command was given, so that a way out can name it."""
+    named = (word.removeprefix("--policy=") for word in arguments)
+    return next((word for word in named if word.endswith(".toml")), os.environ.get("DISCREET_POLICY", "FILE"))
 
 
 def _ended(returned: object) -> int:
@@ -52,12 +61,13 @@ def _ended(returned: object) -> int:
     return returned if isinstance(returned, int) else Code.OK
 
 
-def _failed(error: BaseException, *, as_json: bool) -> int:
+def _failed(error: BaseException, *, as_json: bool, file: str) -> int:
     code, place = code_of(error), error if isinstance(error, Refused) else None
+    message = told(error).replace("--policy FILE", f"--policy {printable(file)}")
     reason = Reason(
         kind=kind_of(error),
         code=int(code),
-        message=told(error),
+        message=message,
         line=None if place is None else place.line,
         column=None if place is None else place.column,
     )

@@ -143,4 +143,4 @@ def _policy(path: Path) -> Iterator[Check]:
 def _verified(path: Path) -> str:
     with open_ledger(path) as ledger:
         ledger.verify()
-        return ledger.left().describe()
+        return ledger.money()

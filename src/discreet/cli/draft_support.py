@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any, final
 
 from discreet.cli.output import note, printable, working
+from discreet.cli.policies import declared_in
 from discreet.cli.release_support import Drafted
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
-from discreet.formatting import shortened
+from discreet.formatting import plain, shortened
+from discreet.ledger import Budget
 from discreet.privacy import NotPrivate
 from discreet.release import check, draft_plan, read_release_plan
 from discreet.release.draft.custodian_look import Proposal
@@ -57,7 +59,8 @@ def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts
     if sys.stderr.isatty():
         note(str(NotPrivate(f"what was seen in {data.name}")))
     draft = seen.value if yes else _settled(seen.value, unit)
-    spent = amounts if yes else _amounts(amounts)
+    found = declared_in(out.parent / draft["ledger"].value, draft["dataset"].value)
+    spent = _as_declared(amounts if yes else _amounts(amounts, found), found)
     text = draft.confirmed(**_words(spent), folder=out.parent)
     if not yes and answer_to(f"{text}\nWrite this into {out}? Everything in it becomes public. [y/N] ") not in (
         "y",
@@ -70,7 +73,28 @@ def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts
 def _written(out: Path, text: str) -> Drafted:
     with out.open("x", encoding="utf-8") as file:
         file.write(text)
-    return Drafted.of(check(read_release_plan(out)), out)
+    plan = read_release_plan(out)
+    found = declared_in(plan.policy.ledger, plan.policy.dataset, said=plan.policy.budget)
+    if found not in (None, plan.policy.budget):
+        note(
+            f"{plan.policy.ledger.name} has a lifetime budget of {found}, this plan {plan.policy.budget}. Before the "
+            f'first release: discreet budget raise --policy {out} --reason "…"'
+        )
+    return Drafted.of(check(plan), out)
+
+
+def _as_declared(said: Amounts, found: Budget | None) -> Amounts:
+    """Take the lifetime budget that the ledger of these data has already, unless another one was said."""
+    if found is None or found.epsilon is None or said.lifetime_epsilon is not None:
+        return said
+    if said.delta is not None and found.delta is None:
+        raise InvalidParameter(
+            f"the ledger of these data has a lifetime budget of {found}, and a release with a delta needs one with a "
+            f"delta: say --lifetime-epsilon {plain(found.epsilon)} --lifetime-delta {said.delta}, or leave --delta out"
+        )
+    delta = found.delta if said.lifetime_delta is None else said.lifetime_delta
+    note(f"lifetime budget: {found}, as the ledger of these data has it")
+    return replace(said, lifetime_epsilon=str(found.epsilon), lifetime_delta=None if delta is None else str(delta))
 
 
 def _words(amounts: Amounts) -> dict[str, Any]:
@@ -79,12 +103,12 @@ def _words(amounts: Amounts) -> dict[str, Any]:
     return {name: getattr(amounts, name) for name in ("epsilon", "delta", "lifetime_epsilon", "lifetime_delta")}
 
 
-def _amounts(said: Amounts) -> Amounts:
+def _amounts(said: Amounts, found: Budget | None) -> Amounts:
     """Ask for what was not said."""
     if said.epsilon is None:
         epsilon = answer_to("How much may one release spend, as ε? There is no default; many take 1. ")
         said = replace(said, epsilon=epsilon or None)
-    if said.lifetime_epsilon is None:
+    if said.lifetime_epsilon is None and found is None:
         lifetime = answer_to("And all releases together, ever, as ε? Return: as much as one release. ")
         said = replace(said, lifetime_epsilon=lifetime or None)
     return said

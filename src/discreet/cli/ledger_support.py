@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -14,8 +15,10 @@ from discreet.cli.output import Block, Styled, TextTable
 from discreet.cli.policies import read_any_policy
 from discreet.errors import InvalidParameter
 from discreet.formatting import shortened
-from discreet.ledger import Ledger, look
+from discreet.ledger import Budget, Ledger, look
 from discreet.ledger.charge_record import ReadClaim
+from discreet.ledger.spending import price_words
+from discreet.privacy import Relation
 
 if TYPE_CHECKING:
     from discreet.ledger.charge_record import Entry
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ClaimedRead",
     "Claims",
+    "DetailedHistory",
     "Exported",
     "History",
     "Recorded",
@@ -83,7 +87,9 @@ def _opened(policy: Policy, dataset: str) -> Iterator[Ledger]:
 # --- records: What is told of a ledger. ---
 
 
-_LONGEST = 70  # Characters of a purpose, for people.
+_LONGEST = 70  # Characters of a purpose, for people who want all of it.
+_WIDTH, _LEAST = 80, 16  # Characters of a line, and of what is shown of a purpose at least.
+_QUIET = ("reading", "read", "answer", "part", "bundle", "format")  # What follows from a charge by itself.
 
 
 @final
@@ -122,11 +128,13 @@ class Recorded:
     purpose: str
     hash: str
     event: dict[str, Any] | None  # what was charged
+    price: str | None  # what it cost, in words
+    budget: str | None  # the lifetime budget that was declared by it
 
     @classmethod
-    def of(cls, entry: Entry) -> Recorded:
-        """Read an entry."""
-        said = entry.content
+    def of(cls, entry: Entry, budget: Budget, at: Fraction | None) -> Recorded:
+        """Read an entry; a price is told at a delta, by default that of the budget."""
+        said, event = entry.content, entry.event
         return cls(
             index=entry.index,
             time=datetime.fromtimestamp(entry.time // 1_000_000, UTC).isoformat(),
@@ -136,7 +144,14 @@ class Recorded:
             purpose=said.get("purpose") or said.get("reason", ""),
             hash=entry.hash,
             event=said.get("event"),
+            price=None if event is None else price_words(event, Relation(said["relation"]), budget, at),
+            budget=Budget.unpacked(said["declared"]["budget"]).describe() if "declared" in said else None,
         )
+
+    @property
+    def told(self) -> str:
+        """What it was for, and which budget was declared."""
+        return ": ".join(text for text in (self.budget, " ".join(self.purpose.split())) if text)
 
 
 @final
@@ -146,16 +161,44 @@ class History:
 
     dataset: str
     entries: list[Recorded]
+    sentence: str  # what was spent in all, and how many more like the last one fit
 
     @classmethod
-    def of(cls, ledger: Ledger) -> History:
-        """Read a ledger."""
-        return cls(dataset=ledger.account.dataset, entries=[Recorded.of(entry) for entry in ledger.history()])
+    def of(cls, ledger: Ledger, at: Fraction | None = None) -> History:
+        """Read a ledger; prices are told at a delta, by default that of the budget."""
+        account = ledger.account
+        entries = [Recorded.of(entry, account.budget, at) for entry in ledger.history()]
+        return cls(dataset=account.dataset, entries=entries, sentence=ledger.money(at=at))
 
     def blocks(self) -> Iterator[Block]:
-        rows = [(str(e.index), _when(e.time), e.kind, e.principal, _short(e.purpose)) for e in self.entries]
-        head = ("", "time (UTC)", "entry", "who", "what for")
-        yield TextTable(head=head, rows=rows, right=frozenset({0}), marks={"charge": "cyan"})
+        told = [entry for entry in self.entries if entry.kind not in _QUIET]
+        yield _listed(told, _WIDTH)
+        if len(told) < len(self.entries):
+            yield f"{len(self.entries) - len(told):,} entries about reads and answers are not shown: --details"
+        yield self.sentence
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DetailedHistory:
+    """The same with every entry, however long its purpose, for people; JSON always has them."""
+
+    history: History
+
+    def blocks(self) -> Iterator[Block]:
+        yield _listed(self.history.entries, None)
+        yield self.history.sentence
+
+
+def _listed(entries: list[Recorded], width: int | None) -> TextTable:
+    """Write entries as a table that fits a line, with what is left of it for the purpose."""
+    rows = [(str(e.index), e.time[:16].replace("T", " "), e.kind, e.principal, e.price or "") for e in entries]
+    head = ("", "time, UTC", "entry", "who", "price")
+    used = sum(max(map(len, column)) + 2 for column in zip(head, *rows, strict=True))
+    most = _LONGEST if width is None else max(_LEAST, width - used)
+    purposes = [shortened(entry.told, most) for entry in entries]
+    told = [(*row, purpose) for row, purpose in zip(rows, purposes, strict=True)]
+    return TextTable(head=(*head, "what for"), rows=told, right=frozenset({0}), marks={"charge": "cyan"})
 
 
 @final
@@ -230,7 +273,3 @@ class Exported:
 def _when(iso: str) -> str:
     """Write a time in UTC as people read it."""
     return iso.replace("T", " ").removesuffix("+00:00")
-
-
-def _short(text: str) -> str:
-    return shortened(" ".join(text.split()), _LONGEST)

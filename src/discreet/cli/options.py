@@ -21,6 +21,8 @@ __all__ = [
     "AtDelta",
     "Delta",
     "Epsilon",
+    "Lifetime",
+    "LifetimeDelta",
     "MaxEpsilon",
     "Period",
     "PlanFile",
@@ -55,6 +57,13 @@ MaxEpsilon = Annotated[
     typer.Option(
         "--max-epsilon", help="Accept any price up to this ε without confirmation. Required without a terminal."
     ),
+]
+Lifetime = Annotated[
+    str | None,
+    typer.Option("--lifetime-epsilon", help="The ε of the lifetime budget, if ledger and plan declare none yet."),
+]
+LifetimeDelta = Annotated[
+    str | None, typer.Option("--lifetime-delta", help="The δ of the lifetime budget; by default that of --delta.")
 ]
 AtDelta = Annotated[
     str | None, typer.Option("--at-delta", help="The δ at which ε is shown, where the budget has no δ of its own.")

@@ -7,18 +7,32 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import show_limit, working
-from discreet.errors import InvalidParameter, NotAuthorised
+from discreet.cli.output import note, show_limit, working
+from discreet.errors import DiscreetError, InvalidParameter, NotAuthorised, Refused
+from discreet.exact import positive
+from discreet.formatting import enumerated, plain
 
 if TYPE_CHECKING:
-    from discreet.ledger import Ledger
+    from discreet.ledger import Account, Budget, Ledger
     from discreet.query import Policy, Session
 
-__all__ = ["asker", "needed", "open_ledger", "open_session", "read_any_policy", "with_progress"]
+__all__ = [
+    "FilePlace",
+    "asker",
+    "declared_in",
+    "needed",
+    "open_ledger",
+    "open_place",
+    "open_session",
+    "read_any_policy",
+    "release_delta",
+    "with_progress",
+]
 
 _OF_PLANS = ("publish", "release", "running", "schedule", "output", "levels", "invariants")
 
@@ -43,6 +57,15 @@ def _is_plan(path: Path) -> bool:
         return False  # Whoever reads it next says what is wrong with it, and where.
 
 
+def release_delta(path: Path) -> Fraction | None:
+    """Return the delta at which a plan prices its releases, so that a price is told as it was agreed to."""
+    if path.suffix == ".ledger" or not _is_plan(path):
+        return None
+    from discreet.release import read_release_plan
+
+    return read_release_plan(path).allowance.delta
+
+
 def needed(path: Path | None) -> Path:
     """Return the file that was named, or refuse."""
     if path is None:
@@ -52,17 +75,46 @@ def needed(path: Path | None) -> Path:
 
 @contextmanager
 def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
-    """Open the ledger of a policy without its data. One that is not there yet is not made: nothing is spent."""
+    """Open the ledger of a policy without its data, with the budget that the ledger has: nothing is spent here.
+
+    One that is not there yet is not made. A ledger may also be named itself.
+    """
     from discreet.ledger import Account, Ledger
     from discreet.privacy import Relation
 
+    if path.suffix == ".ledger":
+        with Ledger.open(path, _only_account(path)) as ledger:
+            yield ledger
+        return
     policy = read_any_policy(path)
-    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     if must_exist and not policy.ledger.exists():
         raise InvalidParameter(f"there is no ledger {policy.ledger.name} yet: the first release or query makes it")
     place = policy.ledger if policy.ledger.exists() else "memory"
+    budget = declared_in(policy.ledger, policy.dataset, anchor=policy.anchor, said=policy.budget) or policy.budget
+    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, budget)
     with Ledger.open(place, account, anchor=policy.anchor, quotas=policy.quotas) as ledger:
         yield ledger
+
+
+def declared_in(place: Path, dataset: str, *, anchor: Path | None = None, said: Budget | None = None) -> Budget | None:
+    """Return the budget that a ledger has for a data set, as `said` if its numbers are the same; None without one."""
+    from discreet.ledger.inspect import declared_budget
+
+    found = declared_budget(place, dataset, anchor=anchor)
+    if found is None:
+        return None
+    numbers = ("epsilon", "delta", "rho")
+    same = said is not None and all(getattr(said, name) == getattr(found, name) for name in numbers)
+    return said if same else found
+
+
+def _only_account(place: Path) -> Account:
+    from discreet.ledger import look
+
+    seen = look(place)
+    if len(seen.datasets) != 1:
+        raise InvalidParameter(f"{place.name} has several data sets: name the policy or plan of the one you mean")
+    return seen.account(seen.datasets[0])
 
 
 @contextmanager
@@ -74,6 +126,97 @@ def open_session(path: Path, *, principal: str | None, project: str = "") -> Ite
         policy = with_progress(read_any_policy(path))
         opened = Session.from_policy(policy, principal=asker(principal), project=project)
     with opened as session:
+        yield session
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FilePlace:
+    """What is read and where it is charged, as it was typed: a plain file with its unit, or a policy that says all."""
+
+    source: Path
+    unit: str | None
+    ledger: Path | None
+    lifetime_epsilon: str | None = None
+    lifetime_delta: str | None = None
+
+    @property
+    def book(self) -> Path:
+        """The file of the ledger."""
+        return self.source.with_suffix(".ledger") if self.ledger is None else self.ledger
+
+    def lifetime(self, epsilon: str, delta: str | None) -> Budget:
+        """Return the lifetime budget: as the ledger has it, as it is said, or as a plan beside the data declares it."""
+        found = declared_in(self.book, self.source.stem)
+        if self.lifetime_epsilon is not None:
+            return self._said(found, delta)
+        if found is not None:
+            return found
+        planned = dict(self._planned())
+        if len(set(planned.values())) == 1:
+            name, budget = next(iter(planned.items()))
+            note(f"lifetime budget: {budget.describe()}, as {name} declares it")
+            return budget
+        raise InvalidParameter(self._how_to_say(epsilon, delta, list(planned)))
+
+    def _said(self, found: Budget | None, delta: str | None) -> Budget:
+        from discreet.ledger import Budget
+
+        said = Budget(self.lifetime_epsilon, self.lifetime_delta if self.lifetime_delta is not None else delta)
+        if found is not None and found != said:
+            raise Refused(
+                f"{self.book.name} has a lifetime budget of {found.describe()} for {self.source.stem}, "
+                f"not {said.describe()}",
+                way_out="leave --lifetime-epsilon out, or raise what the ledger has first: discreet budget raise "
+                f'--policy {self.book} --epsilon … --reason "…"',
+            )
+        return said
+
+    def _planned(self) -> Iterator[tuple[str, Budget]]:
+        """Find plans and policies beside the data that charge the same ledger: what they declare is public."""
+        for file in sorted(self.source.parent.glob("*.toml")):
+            try:
+                policy = read_any_policy(file)
+            except DiscreetError:
+                continue  # Something else, or it is not finished.
+            if policy.ledger.resolve() == self.book.resolve() and policy.dataset == self.source.stem:
+                yield file.name, policy.budget
+
+    def _how_to_say(self, epsilon: str, delta: str | None, planned: list[str]) -> str:
+        if planned:
+            return f"{enumerated(planned)} declare different budgets for {self.book.name}: make them agree first"
+        more = f" --lifetime-delta {delta}" if delta is not None else ""
+        return (
+            f"say how much may be spent on {self.source.stem} in all, ever: this and every release and query after "
+            f"it. Such as --lifetime-epsilon {plain(4 * positive(epsilon, name='--epsilon'))}{more}; or write a plan "
+            "first (discreet init), whose [budget] is taken. It can be raised later, never lowered. Nothing was spent"
+        )
+
+
+@contextmanager
+def open_place(place: FilePlace, epsilon: str, delta: str | None, *, principal: str | None) -> Iterator[Session]:
+    """Open a session on a plain file, under its lifetime budget, or as a policy says; this much will be asked of it."""
+    from discreet.query import Session, Unit
+
+    source, unit = place.source, place.unit
+    if source.suffix == ".toml":
+        if any(said is not None for said in (unit, place.ledger, place.lifetime_epsilon, place.lifetime_delta)):
+            raise InvalidParameter(
+                f"{source.name} says whom to protect and where to charge: leave --unit, --ledger and the lifetime out"
+            )
+        with open_session(source, principal=principal) as session:
+            yield session
+        return
+    if unit is None:
+        raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
+    with Session(
+        source,
+        unit="row" if unit == "row" else Unit(unit),
+        budget=place.lifetime(epsilon, delta),
+        ledger=place.book,
+        dataset=source.stem,
+        principal=asker(principal),
+    ) as session:
         yield session
 
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, note, working
-from discreet.cli.policies import asker, open_session
+from discreet.cli.policies import FilePlace, open_place
 from discreet.cli.spending import PriceTag, agree, limit_of
-from discreet.errors import InvalidParameter
-from discreet.ledger import Budget
-from discreet.query import Session, Unit
 from discreet.release import plan_profile
 
 if TYPE_CHECKING:
@@ -37,54 +33,24 @@ class ProfileRequest:
 
 
 def profiled(
-    source: Path,
-    unit: str | None,
-    ledger: Path | None,
-    wanted: ProfileRequest,
-    *,
-    principal: str | None,
-    max_epsilon: str | None,
-    out: Path,
+    place: FilePlace, wanted: ProfileRequest, *, principal: str | None, max_epsilon: str | None, out: Path
 ) -> ProfileAnswer:
     """Price a profile, agree, pay, and write its page."""
-    with _session(source, unit, ledger, wanted, principal) as session:
+    with open_place(place, wanted.epsilon, wanted.delta, principal=principal) as session:
         with working("planning"):
             plan = plan_profile(session, **asdict(wanted))
         if all(session.ledger.charged(key) is not None for key in plan.charges):
             note("this profile is paid already: it is written again, for nothing")
         else:
-            price = PriceTag(words=plan.cost, epsilon=plan.epsilon)
+            price = PriceTag(words=plan.cost, epsilon=plan.epsilon, budget=session.money())
             if plan.read_as_text:
                 note(plan.read_as_text)
             agree(price, limit=limit_of(max_epsilon), what="this profile")
         with working("profiling"):
             found = plan.release()
-            return ProfileAnswer.of(found, found.write(out))
-
-
-@contextmanager
-def _session(
-    source: Path, unit: str | None, ledger: Path | None, wanted: ProfileRequest, principal: str | None
-) -> Iterator[Session]:
-    if source.suffix == ".toml":
-        if unit is not None or ledger is not None:
-            raise InvalidParameter(
-                f"{source.name} says whom to protect and where to charge: leave --unit and --ledger out"
-            )
-        with open_session(source, principal=principal) as session:
-            yield session
-        return
-    if unit is None:
-        raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
-    with Session(
-        source,
-        unit="row" if unit == "row" else Unit(unit),
-        budget=Budget(epsilon=wanted.epsilon, delta=wanted.delta),
-        ledger=source.with_suffix(".ledger") if ledger is None else ledger,
-        dataset=source.stem,
-        principal=asker(principal),
-    ) as session:
-        yield session
+            written = found.write(out)
+        note(session.money())
+        return ProfileAnswer.of(found, written)
 
 
 # --- profiles: What came of a profile. ---

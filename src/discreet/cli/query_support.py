@@ -60,7 +60,7 @@ def planned(session: Session, sql: str, offer: TypedOffer) -> Plan:
 def ask(session: Session, sql: str, offer: TypedOffer, *, max_epsilon: str | None, at_delta: str | None) -> TableAnswer:
     """Price a question, agree, pay, and answer."""
     plan = planned(session, sql, offer)
-    price = price_of(plan.event, plan.cost, budget=session.ledger.account.budget, at_delta=at_delta)
+    price = price_of(plan.event, plan.cost, session=session, at_delta=at_delta)
     agree(price, limit=limit_of(max_epsilon), what="this question")
     with working("answering"):
         return TableAnswer.of(plan.release())

@@ -21,7 +21,7 @@ from discreet.formatting import percent, significant_up
 from discreet.release import price, publish, read_release_plan, series
 from discreet.release.cumulative.advance import NextCharge, next_charge
 from discreet.release.plan import Period, ReleasePlan
-from discreet.release.schedule_status import Series
+from discreet.release.schedule_status import Series, plan_ledger
 
 if TYPE_CHECKING:
     from discreet.release.pricing.plan_check import Checked
@@ -57,16 +57,22 @@ def released(
         period = period_of(plan, label) or _due(plan, stands)
         unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
     if unpaid.parts:
-        agree(_price(unpaid), limit=limit_of(max_epsilon), what=what)
+        agree(_price(plan, unpaid, asker(principal)), limit=limit_of(max_epsilon), what=what)
     else:
         note(f"{what} is paid already: it is written again, for nothing")
     timed = replace(plan, policy=with_progress(plan.policy))
     with working("publishing"):
         bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
+    with plan_ledger(plan) as book:
+        note(book.money(principal=asker(principal), at=plan.allowance.delta))
     others = [one.label for one in stands.due if one != period]
-    if others:
-        note(f"also due: {', '.join(others[:_SHOWN])}{' …' if len(others) > _SHOWN else ''}")
+    if others and plan.schedule.column is not None:  # Without one they would be about the rows that were released now.
+        note(f"also due: {_few(others)}")
     return bundle
+
+
+def _few(labels: list[str]) -> str:
+    return f"{', '.join(labels[:_SHOWN])}{' …' if len(labels) > _SHOWN else ''}"
 
 
 def standing(file: Path) -> Series:
@@ -93,21 +99,32 @@ def period_of(plan: ReleasePlan, label: str | None) -> Period | None:
 def _due(plan: ReleasePlan, stands: Series) -> Period:
     """Return the oldest period that is due; if there is none, the newest that was released, which costs nothing."""
     begins = f"; {stands.next.label} ends on {stands.next.end}" if stands.next is not None else ""
-    if stands.due:
-        return stands.due[0]
+    due = [period for period in stands.due if period not in stands.same_rows]
+    if due:
+        return due[0]
     if not stands.released:
         raise Refused(f"nothing is due: no period of {plan.name} has ended yet{begins}")
-    note(f"nothing is due: all periods that have ended are released{begins}")
+    if stands.same_rows:
+        labels = [period.label for period in stands.same_rows]
+        note(
+            f"nothing new is due: {_few(labels)} had ended when {stands.released[-1].label} was released, and "
+            "[schedule] names no column, so the same rows would be charged again. If they have changed, say --period "
+            f"{labels[0]}, or a new version in the plan{begins}"
+        )
+    else:
+        note(f"nothing is due: all periods that have ended are released{begins}")
     newest = period_of(plan, stands.released[-1].label)
     assert newest is not None
     return newest
 
 
-def _price(unpaid: NextCharge) -> PriceTag:
+def _price(plan: ReleasePlan, unpaid: NextCharge, principal: str) -> PriceTag:
+    with plan_ledger(plan) as book:
+        money = book.money(principal=principal, like=unpaid.event, at=plan.allowance.delta)
     at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
     begin = [name for name in unpaid.parts if name != "release"]
     series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
-    return PriceTag(words=f"ε = {significant_up(unpaid.epsilon)}{at}{series}", epsilon=unpaid.epsilon)
+    return PriceTag(words=f"ε = {significant_up(unpaid.epsilon)}{at}{series}", epsilon=unpaid.epsilon, budget=money)
 
 
 def _tell(step: str) -> None:
@@ -298,6 +315,7 @@ class PlanStatus:
     unfinished: list[dict[str, Any]]
     due: list[str]
     gaps: list[str]
+    same_rows: list[str]  # due, but no release without --period: the rows of the last one would be charged again
     next: str | None
     price: str
     holds: list[dict[str, Any]]

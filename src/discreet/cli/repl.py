@@ -205,14 +205,13 @@ class Sitting:
     def _ask(self, sql: str) -> None:
         with working("planning"):
             plan = self._session.sql(sql, **self._offer.words())
-        budget = self._session.ledger.account.budget
-        price = price_of(plan.event, plan.cost, budget=budget, at_delta=self._at_delta)
+        price = price_of(plan.event, plan.cost, session=self._session, at_delta=self._at_delta)
         agree(price, limit=self._allowed(), what="this question")
         self._spent += exact(price.epsilon or 0)
         with working("answering"):
             answer = TableAnswer.of(plan.release())
         show(answer, as_json=False)
-        note(f"left: {self._session.left}")
+        note(self._session.money())
 
     def _allowed(self) -> Fraction | None:
         """Return what is left of the limit of this sitting: prices add up."""

@@ -13,8 +13,8 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact, positive
 
 if TYPE_CHECKING:
-    from discreet.ledger import Budget
     from discreet.privacy import Event
+    from discreet.query import Session
 
 __all__ = ["PriceTag", "agree", "answer_to", "can_ask", "limit_of", "price_of"]
 
@@ -22,22 +22,24 @@ __all__ = ["PriceTag", "agree", "answer_to", "can_ask", "limit_of", "price_of"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTag:
-    """A price in words, and as an epsilon, rounded up; None where nobody said at which delta."""
+    """A price in words, and as an epsilon, rounded up; None where nobody said at which delta. And the budget now."""
 
     words: str
     epsilon: float | None
+    budget: str = ""
 
 
-def price_of(event: Event, words: str, *, budget: Budget, at_delta: str | None) -> PriceTag:
+def price_of(event: Event, words: str, *, session: Session, at_delta: str | None) -> PriceTag:
     """Price an event: pure if it is, else at the delta of its budget, or at another one."""
     from discreet.privacy import Relation, epsilon
 
+    budget, money = session.ledger.account.budget, session.money(like=event)
     pure = epsilon(event, 0, relation=Relation.ADD_REMOVE)
     delta = at_delta if at_delta is not None else budget.delta
     if math.isfinite(pure) or delta is None:
-        return PriceTag(words=words, epsilon=pure if math.isfinite(pure) else None)
+        return PriceTag(words=words, epsilon=pure if math.isfinite(pure) else None, budget=money)
     at = epsilon(event, delta, relation=Relation.ADD_REMOVE)
-    return PriceTag(words=words, epsilon=at if math.isfinite(at) else None)
+    return PriceTag(words=words, epsilon=at if math.isfinite(at) else None, budget=money)
 
 
 def limit_of(max_epsilon: str | None) -> Fraction | None:
@@ -48,6 +50,8 @@ def limit_of(max_epsilon: str | None) -> Fraction | None:
 def agree(price: PriceTag, *, limit: Fraction | None, what: str) -> None:
     """Go on if whoever asks has agreed to the price; else refuse, and nothing is spent."""
     note(f"price: {price.words}")
+    if price.budget:
+        note(f"budget {price.budget}")
     if limit is not None:
         _check(price, limit)
     elif not can_ask():

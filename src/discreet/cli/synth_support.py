@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, note, working
-from discreet.cli.policies import asker, open_session
+from discreet.cli.policies import FilePlace, open_place, open_session
 from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter
 from discreet.formatting import significant_up
-from discreet.ledger import Budget
 from discreet.ledger.private_files import place
-from discreet.query import Session, Unit
+from discreet.query import Session
 from discreet.synth import Category, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.source_tables import domain_of_session, table_of
@@ -75,19 +74,12 @@ def _written(out: Path, text: str, columns: list[str], *, unfinished: list[str])
 
 
 def fitted(
-    source: Path,
-    unit: str | None,
-    ledger: Path | None,
-    wanted: FitRequest,
-    *,
-    principal: str | None,
-    max_epsilon: str | None,
-    out: Path,
+    where: FilePlace, wanted: FitRequest, *, principal: str | None, max_epsilon: str | None, out: Path
 ) -> FittedModel:
     """Price a fit, agree, pay, fit, and write the model."""
     _check_writable(out)
     domain = None if wanted.domain is None else read_domain(wanted.domain)
-    with _session(source, unit, ledger, wanted, principal) as session:
+    with open_place(where, wanted.epsilon, wanted.delta, principal=principal) as session:
         with working("planning"):
             planned = plan(
                 wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
@@ -185,32 +177,6 @@ def _price(epsilon: float, delta: Fraction) -> PriceTag:
 @contextmanager
 def _policy(source: Path, principal: str | None) -> Iterator[Session]:
     with open_session(source, principal=principal) as session:
-        yield session
-
-
-@contextmanager
-def _session(
-    source: Path, unit: str | None, ledger: Path | None, wanted: FitRequest, principal: str | None
-) -> Iterator[Session]:
-    if source.suffix == ".toml":
-        if unit is not None or ledger is not None:
-            raise InvalidParameter(
-                f"{source.name} says whom to protect and where to charge: leave --unit and --ledger out"
-            )
-        with _policy(source, principal) as session:
-            yield session
-        return
-    if unit is None:
-        raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
-    with Session(
-        source,
-        unit="row" if unit == "row" else Unit(unit),
-        # One fit may take all of it, as one epsilon with one delta; Rényi divergences have no share in such a budget.
-        budget=Budget(epsilon=wanted.epsilon, delta=wanted.delta, approximate=1),
-        ledger=source.with_suffix(".ledger") if ledger is None else ledger,
-        dataset=source.stem,
-        principal=asker(principal),
-    ) as session:
         yield session
 
 

@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger.budget import Budget, Quota, canonical
+from discreet.ledger.budget import Budget, Quota, Sums, canonical, readable
 from discreet.ledger.charge_record import Account
-from discreet.ledger.delta_shares import FIRST, Shares, choose_shares
+from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "Book",
     "LedgerScope",
     "as_split",
+    "budget_toml",
+    "carried_over",
     "check_declared",
     "check_quotas",
     "check_raise",
@@ -32,6 +34,7 @@ __all__ = [
 
 
 LIFETIME = ""  # The scope of all charges of a data set.
+_NUMBERS = ("epsilon", "delta", "rho")
 
 
 @final
@@ -84,10 +87,14 @@ class Book:
         """Read what `text` wrote."""
         return _read(dataset, text)
 
-    def with_budget(self, budget: Budget) -> Book:
-        """Return the book after its budget was raised: the same shares of delta, for their sums are kept."""
+    def with_budget(self, budget: Budget, spent: Fraction = Fraction(0)) -> Book:
+        """Return the book after its budget was raised: the same shares of delta, for their sums are kept.
+
+        A pure account that gets its first delta has no shares yet: they are chosen now, for what is not `spent`.
+        """
         account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
-        return Book(account, filter_for(budget, self.rule.shares), self.quotas)
+        shares = self.rule.shares if self.rule.budget.kind == budget.kind else shares_after(budget, spent)
+        return Book(account, filter_for(budget, shares), self.quotas)
 
     def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
         """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
@@ -138,13 +145,49 @@ def check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) ->
     if asked != before.account:
         raise Refused(
             f"data set {account.dataset!r} was declared as {before.account.describe()}{_split(before.account.budget)}, "
-            f"and now as {account.describe()}{_split(account.budget)}. Open it as declared; a budget can be raised "
-            "with raise_budget, nothing else changes"
+            f"and now as {account.describe()}{_split(account.budget)}",
+            reason="unit and relation of a data set never change, and its lifetime budget only by an entry in the "
+            "ledger: it can be raised, and a pure one can get a delta",
+            way_out=_ways_out(before.account, asked),
         )
     declared = tuple(quota for quota, _ in before.quotas)
     if quotas and quotas_as_split(quotas, before) != declared:
         listed = "; ".join(quota.describe() for quota in declared) or "none"
         raise Refused(f"data set {account.dataset!r} has these quotas: {listed}. They are changed with set_quotas")
+
+
+def _ways_out(before: Account, asked: Account) -> str:
+    """Say what to write into the policy and, where the budget can be raised to what is said, with which command."""
+    if (before.unit, before.relation) != (asked.unit, asked.relation):
+        return (
+            f"declare the unit as {before.unit!r} and the relation as {before.relation.value!r}; for another unit name "
+            "another dataset and another ledger: what both spend adds up for whoever is in both"
+        )
+    keep = f"write what the ledger has into the policy or plan:\n{budget_toml(before.budget, indent='    ')}"
+    try:
+        check_raise(before.budget, asked.budget)
+    except Refused:
+        return f"{keep}\n  It cannot be lowered, and keeps its kind and its split of delta"
+    raising = f"  or raise the ledger's, which stays on record and cannot be undone:\n    {_command(asked.budget)}"
+    return f"{keep}\n{raising}\n  In Python open it as declared, and call raise_budget"
+
+
+def budget_toml(budget: Budget, *, indent: str = "") -> str:
+    """Return the section of a policy file that declares a budget."""
+    said = [f"{name} = {_decimal(value)}" for name in _NUMBERS if (value := getattr(budget, name)) is not None]
+    expect = [] if budget.expect is None else [f'expect = "{budget.expect}"']
+    return "\n".join(f"{indent}{line}" for line in ("[budget]", *said, *expect))
+
+
+def _command(budget: Budget) -> str:
+    said = [f"--{name} {_decimal(value)}" for name in _NUMBERS if (value := getattr(budget, name)) is not None]
+    return f'discreet budget raise --policy FILE {" ".join(said)} --reason "…"'
+
+
+def _decimal(value: Fraction) -> str:
+    """Write a number that TOML and the command line read back as it is."""
+    short = readable(value)
+    return short if "/" not in short and Fraction(short) == value else f'"{value}"'
 
 
 def as_split(said: Budget, rule: PrivacyFilter) -> Budget:
@@ -173,15 +216,24 @@ def _split(budget: Budget) -> str:
 
 
 def check_raise(before: Budget, after: Budget) -> None:
-    """Refuse anything but more of the same kind, with delta split as before."""
+    """Refuse anything but more of the same kind, with delta split as before; a pure budget may get its first delta."""
     split = isinstance(after, Budget) and (after.kind, after.approximate, after.expect)
-    if split != (before.kind, before.approximate, before.expect):
+    first_delta = isinstance(after, Budget) and (before.kind, after.kind) == ("pure", "approximate")
+    if split != (before.kind, before.approximate, before.expect) and not first_delta:
         told = f"{before.describe()}{_split(before)}"
         raise Refused(f"a budget is raised within its kind and its split of delta: it is {told} now")
-    pairs = [(getattr(before, name), getattr(after, name)) for name in ("epsilon", "delta", "rho")]
+    pairs = [(getattr(before, name), getattr(after, name)) for name in _NUMBERS]
     numbers = [(old or Fraction(0), new or Fraction(0)) for old, new in pairs]
     if any(new < old for old, new in numbers) or all(new == old for old, new in numbers):
         raise Refused(f"a budget can only be raised: it is {before.describe()} now")
+
+
+def carried_over(sums: Sums, book: Book) -> Sums:
+    """Return the sums of a pure account after it got its first delta: epsilon goes on, the others begin.
+
+    What was spent before is taken off the epsilon that the other sums keep to: `Shares.carried`.
+    """
+    return Sums(sums.epsilon, sums.delta, sums.rho, (0,) * book.rule.shares.kept, sums.charges)
 
 
 def check_restored(before: Account, after: Account) -> None:

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, positive
-from discreet.ledger.accounts import LIFETIME, LedgerScope
-from discreet.ledger.budget import EventPrice, Sums, readable
+from discreet.ledger.accounts import LedgerScope
+from discreet.ledger.budget import Sums, readable
 from discreet.ledger.charge_record import Charge, Entry, ReadClaim, check_texts, question_of, written
 from discreet.ledger.filters import PrivacyFilter, fitting
 from discreet.ledger.lease import this_process
@@ -30,7 +30,7 @@ __all__ = [
     "check_room",
     "fail_claim",
     "finish_claim",
-    "last_price",
+    "last_event",
     "now",
     "release_claim",
     "reopen",
@@ -92,14 +92,14 @@ def sums_of(rows: LedgerRows, dataset: str, scope: LedgerScope) -> Sums:
     return Sums.nothing(scope.rule.shares.kept) if text is None else Sums.from_text(text)
 
 
-def last_price(rows: LedgerRows, dataset: str) -> EventPrice | None:
-    """Return what the newest charge of a data set cost its lifetime budget; None if there is none nearby."""
+def last_event(rows: LedgerRows, dataset: str) -> Event | None:
+    """Return what the newest charge of a data set was for; None if there is none nearby."""
     newest = rows.head().index
     for index in range(newest, max(0, newest - _NEARBY), -1):
         found = rows.entry(index)
         entry = None if found is None else Entry.read(*found)
         if entry is not None and entry.dataset == dataset and entry.kind in ("charge", "restored"):
-            return EventPrice.unpacked(entry.content["prices"][LIFETIME]) if entry.kind == "charge" else None
+            return entry.event
     return None
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Final, final
 
@@ -18,9 +18,10 @@ from discreet.ledger.budget import UNIT, Budget, Expect
 from discreet.privacy.enclosures import enclose, float_down
 from discreet.privacy.gaussian import largest_mu_squared
 
-__all__ = ["FIRST", "MOST_ORDERS", "NEWEST", "NO_SHARES", "Shares", "caps", "choose_shares"]
+__all__ = ["FIRST", "MOST_ORDERS", "NEWEST", "NO_SHARES", "Shares", "caps", "choose_shares", "shares_after"]
 
 FIRST, NEWEST = 1, 2  # Versions of the rule: an account keeps the one it was opened under.
+_CARRIED = 3  # is written for the newest one if something was carried over: releases that forget it refuse the file
 MOST_ORDERS = 4
 _SMALLEST, _LARGEST = Fraction(9, 8), 10**6
 _NEAR = range(-12, 9)  # Eighth powers of two around a guess of the best order.
@@ -30,12 +31,17 @@ _LOW_CAP = Fraction(1, 20)  # of epsilon: an order below which next to nothing w
 @final
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The share of delta of the Gaussian rule, of each Rényi order, and of events with a delta of their own."""
+    """The share of delta of the Gaussian rule, of each Rényi order, and of events with a delta of their own.
+
+    `carried` is what a pure account had spent when it got its first delta. Those answers have a likelihood ratio of at
+    most e^carried, always; whatever is charged after them keeps to epsilon less this. See docs/ledger.md.
+    """
 
     gaussian: Fraction  # 0: the rule is not kept
     orders: tuple[tuple[Fraction, Fraction], ...]  # (order, share), by order
     events: Fraction
     version: int = NEWEST
+    carried: Fraction = Fraction(0)
 
     @classmethod
     def of_first_rule(cls, budget: Budget, orders: tuple[Fraction, ...]) -> Shares:
@@ -54,6 +60,8 @@ class Shares:
             return {"orders": [str(order) for order, _ in self.orders]}
         orders = [[str(order), str(share)] for order, share in self.orders]
         split = {"gaussian": str(self.gaussian), "orders": orders, "events": str(self.events)}
+        if self.carried:
+            return {"rule": _CARRIED, "shares": split | {"carried": str(self.carried)}}
         return {"rule": self.version, "shares": split}
 
     @classmethod
@@ -62,12 +70,15 @@ class Shares:
         version = packed.get("rule", FIRST)
         if version == FIRST:
             return cls.of_first_rule(budget, tuple(Fraction(order) for order in packed["orders"]))
-        if version != NEWEST:
+        if version not in (NEWEST, _CARRIED):
             raise LedgerDamaged("this ledger was opened under a rule that this release does not know: use a newer one")
         split = packed["shares"]
+        if ("carried" in split) != (version == _CARRIED):
+            raise LedgerDamaged("this ledger does not say what was carried over when its data set got a delta")
         orders = tuple((Fraction(order), Fraction(share)) for order, share in split["orders"])
-        found = cls(Fraction(split["gaussian"]), orders, Fraction(split["events"]))
-        if min(found.gaussian, found.events, *(share for _, share in orders)) < 0 or found.total > 1:
+        carried = Fraction(split.get("carried", 0))
+        found = cls(Fraction(split["gaussian"]), orders, Fraction(split["events"]), carried=carried)
+        if min(found.gaussian, found.events, carried, *(share for _, share in orders)) < 0 or found.total > 1:
             raise LedgerDamaged("the shares of delta in this ledger are more than the whole")
         return found
 
@@ -92,6 +103,13 @@ _SPLITS: Final[Mapping[Expect | None, tuple[Fraction, Fraction, Fraction, Fracti
     "training": _hundredths(5, 40, 40, 15),
     "mixed": _hundredths(30, 17, 3, 50),
 }
+
+
+def shares_after(budget: Budget, spent: Fraction) -> Shares:
+    """Split the first delta of an account that was pure until now, and has spent this much of epsilon."""
+    rest = (budget.epsilon or Fraction(0)) - spent
+    free = Budget(rest, budget.delta, approximate=budget.approximate, expect=budget.expect) if rest > 0 else budget
+    return replace(choose_shares(free), carried=spent)
 
 
 def choose_shares(budget: Budget) -> Shares:
@@ -161,29 +179,33 @@ def _rounded(order: float) -> Fraction:
 
 def _useful(budget: Budget, orders: Mapping[Fraction, Fraction]) -> tuple[tuple[Fraction, Fraction], ...]:
     """Drop orders that could not admit anything."""
-    return tuple((order, share) for order, share in sorted(orders.items()) if _order_cap(budget, order, share) > 0)
+    epsilon, delta = budget.epsilon or Fraction(0), budget.delta
+    return tuple(
+        (order, share) for order, share in sorted(orders.items()) if _order_cap(epsilon, delta, order, share) > 0
+    )
 
 
 def caps(budget: Budget, shares: Shares) -> tuple[int, ...]:
     """Return what each kept sum may come to, in units of 2^-64, rounded down: first the Gaussian rule, if kept."""
-    by_order = tuple(_order_cap(budget, order, share) for order, share in shares.orders)
-    return (_gaussian_cap(budget, shares.gaussian), *by_order) if shares.gaussian else by_order
+    epsilon = (budget.epsilon or Fraction(0)) - shares.carried
+    by_order = tuple(_order_cap(epsilon, budget.delta, order, share) for order, share in shares.orders)
+    return (_gaussian_cap(epsilon, budget.delta, shares.gaussian), *by_order) if shares.gaussian else by_order
 
 
-def _gaussian_cap(budget: Budget, share: Fraction) -> int:
+def _gaussian_cap(epsilon: Fraction, delta: Fraction | None, share: Fraction) -> int:
     """Return the largest sum of mu^2 that is (epsilon, delta)-private at its share of delta. [BW18, DRS22]"""
     try:
-        return math.floor(largest_mu_squared(budget.epsilon or 0, (budget.delta or 0) * share) * UNIT)
+        return math.floor(largest_mu_squared(epsilon, (delta or 0) * share) * UNIT)
     except InvalidParameter:
         return -1  # No Gaussian noise within the range of floats is so private.
 
 
-def _order_cap(budget: Budget, order: Fraction, share: Fraction) -> int:
+def _order_cap(epsilon: Fraction, whole: Fraction | None, order: Fraction, share: Fraction) -> int:
     """Return the largest divergence of an order that converts to epsilon at its share of delta.
 
     epsilon = D + log(1 - 1/a) - (log delta + log a) / (a - 1), solved for D. [CKS20]
     """
-    epsilon, delta = budget.epsilon or Fraction(0), (budget.delta or Fraction(0)) * share
+    delta = (whole or Fraction(0)) * share
     if delta <= 0:
         return -1
 

@@ -16,18 +16,19 @@ from urllib.parse import quote
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.anchor import anchored_in
-from discreet.ledger.budget import EventPrice
+from discreet.ledger.budget import Budget
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
 from discreet.ledger.charges_and_claims import sums_of
-from discreet.ledger.spending import Left, Spending, left_of, spending_of
+from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
 from discreet.ledger.verify_chain import verify
+from discreet.privacy.events import Event
 
 if TYPE_CHECKING:
     import sqlite3
 
     from discreet.ledger.sqlite_store import SqliteRows
 
-__all__ = ["LedgerView", "look"]
+__all__ = ["LedgerView", "declared_budget", "look"]
 
 
 @final
@@ -95,18 +96,19 @@ class LedgerView:
 
     def spent(self, dataset: str) -> Spending:
         """Return the exact sums of what was spent on a data set."""
-        return spending_of(self._book(dataset).rule, self._sums[dataset])
+        book, last = self._book(dataset), self._last_event(dataset)
+        words = None if last is None else price_words(last, book.account.relation, book.account.budget)
+        return spending_of(book.rule, self._sums[dataset], words)
 
     def left(self, dataset: str) -> Left:
         """Return what is left of the budget of a data set, rounded down."""
+        book, sums = self._book(dataset), self._sums[dataset]
+        return left_of(book.rule, sums, more_of(book.rule, sums, self._last_event(dataset), book.account.relation))
+
+    def _last_event(self, dataset: str) -> Event | None:
         spent = (entry for entry in reversed(self.entries(dataset)) if entry.kind in ("charge", "restored"))
         last = next(spent, None)
-        price = (
-            EventPrice.unpacked(last.content["prices"][LIFETIME])
-            if last is not None and last.kind == "charge"
-            else None
-        )
-        return left_of(self._book(dataset).rule, self._sums[dataset], price)
+        return None if last is None else last.event
 
     def describe(self, dataset: str) -> str:
         """Say what is guaranteed, what was spent and what is left."""
@@ -155,6 +157,14 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
         verify(rows)
         _check_anchor(rows, outside)
         return LedgerView(rows)
+
+
+def declared_budget(path: str | Path, dataset: str, *, anchor: str | Path | None = None) -> Budget | None:
+    """Return the lifetime budget that a ledger has for a data set; None if there is no ledger or account yet."""
+    if path == "memory" or not Path(path).exists():
+        return None
+    seen = look(path, anchor=anchor)
+    return seen.account(dataset).budget if dataset in seen.datasets else None
 
 
 @contextmanager

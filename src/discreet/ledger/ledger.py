@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar, final
@@ -19,6 +20,7 @@ from discreet.ledger.accounts import (
     Book,
     LedgerScope,
     as_split,
+    carried_over,
     check_declared,
     check_quotas,
     check_raise,
@@ -52,7 +54,7 @@ from discreet.ledger.charges_and_claims import (
     check_room,
     fail_claim,
     finish_claim,
-    last_price,
+    last_event,
     now,
     release_claim,
     reopen,
@@ -74,7 +76,16 @@ from discreet.ledger.installments import (
 )
 from discreet.ledger.private_files import private
 from discreet.ledger.restoration import whole
-from discreet.ledger.spending import Left, Spending, TightTotal, left_of, spending_of
+from discreet.ledger.spending import (
+    Left,
+    Spending,
+    TightTotal,
+    left_of,
+    money,
+    more_of,
+    price_words,
+    spending_of,
+)
 from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.verify_chain import verify
 from discreet.names import check_path
@@ -448,23 +459,69 @@ class Ledger:
             index = rows.by_key(self._dataset, idempotency_key)
             return None if index is None else charge_entry(rows, self._dataset, index)
 
-    def spent(self) -> Spending:
-        """Return the exact sums of everything that was charged."""
+    def spent(self, *, at: Fraction | None = None) -> Spending:
+        """Return the exact sums of everything that was charged; `at` is the delta at which the last price is told."""
         with self._store.reading() as rows:
-            book = self._book(rows)
-            return spending_of(book.rule, self._lifetime(rows, book))
+            return self._spending(rows, self._book(rows), at)
 
-    def left(self) -> Left:
-        """Return what is left of the lifetime budget, rounded down."""
+    def _spending(self, rows: LedgerRows, book: Book, at: Fraction | None) -> Spending:
+        last, account = last_event(rows, self._dataset), book.account
+        words = None if last is None else price_words(last, account.relation, account.budget, at)
+        return spending_of(book.rule, self._lifetime(rows, book), words)
+
+    def left(self, *, principal: str | None = None, project: str = "", like: Event | None = None) -> Left:
+        """Return what is left of the lifetime budget, rounded down, and how many more charges like the last one fit.
+
+        For a `principal` their quotas count too. `like` is another event than that of the last charge.
+        """
+        with self._store.reading() as rows:
+            return self._left(rows, self._book(rows), principal, project, like)
+
+    def _left(self, rows: LedgerRows, book: Book, principal: str | None, project: str, like: Event | None) -> Left:
+        event, relation = like or last_event(rows, self._dataset), book.account.relation
+        sums = self._lifetime(rows, book)
+        most, limit = more_of(book.rule, sums, event, relation), ""
+        for scope in self._quota_scopes(rows, book, principal, project):
+            more = more_of(scope.rule, sums_of(rows, self._dataset, scope), event, relation)
+            if more is not None and (most is None or more < most):
+                most, limit = more, scope.text
+        return left_of(book.rule, sums, most, limit)
+
+    def _quota_scopes(
+        self, rows: LedgerRows, book: Book, principal: str | None, project: str
+    ) -> tuple[LedgerScope, ...]:
+        if principal is None:
+            return ()
+        return tuple(book.scopes(project=project, principal=principal, time=now(rows))[1:])
+
+    def money(
+        self,
+        *,
+        principal: str | None = None,
+        project: str = "",
+        like: Event | None = None,
+        at: Fraction | None = None,
+    ) -> str:
+        """Return one sentence: what was spent and how many more charges like the last one fit, by all limits.
+
+        For a `principal` their quotas count too. `like` is another event than that of the last charge, and `at` the
+        delta at which the price of the last charge is told.
+        """
         with self._store.reading() as rows:
             book = self._book(rows)
-            return left_of(book.rule, self._lifetime(rows, book), last_price(rows, self._dataset))
+            spent, left = self._spending(rows, book, at), self._left(rows, book, principal, project, like)
+            return money(spent, left, "it" if like is None else "this one")
 
     def quotas_left(self, *, principal: str = "", project: str = "") -> tuple[tuple[str, Left], ...]:
         """Return every quota that a charge of this principal and project counts against, and what is left of it."""
         with self._store.reading() as rows:
-            scopes = self._book(rows).scopes(project=project, principal=principal, time=now(rows))[1:]
-            return tuple((scope.text, left_of(scope.rule, sums_of(rows, self._dataset, scope))) for scope in scopes)
+            book, last = self._book(rows), last_event(rows, self._dataset)
+            found = []
+            for scope in self._quota_scopes(rows, book, principal, project):
+                sums = sums_of(rows, self._dataset, scope)
+                more = more_of(scope.rule, sums, last, book.account.relation)
+                found.append((scope.text, left_of(scope.rule, sums, more)))
+            return tuple(found)
 
     def affords(self, event: Event, *, principal: str = "", project: str = "", at_once: bool = True) -> bool:
         """Tell whether this event could be charged now, under the lifetime budget and every quota.
@@ -494,14 +551,24 @@ class Ledger:
             )
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
-        """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered."""
+        """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered.
+
+        It is raised within its kind, and a pure budget may get its first delta. Until now everybody had the old
+        guarantee, and from now on the new one holds for everything, what was spent before included: the same sums go
+        on, and what a pure account has spent is taken off the epsilon of every rule that begins with the delta. The
+        proof is in docs/ledger.md.
+        """
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
             budget = as_split(new_budget, book.rule)
             check_raise(book.account.budget, budget)
-            raised = book.with_budget(budget)
-            facts = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
+            sums = self._lifetime(rows, book)
+            raised = book.with_budget(budget, sums.epsilon or Fraction(0))
+            facts: dict[str, Any] = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
+            if sums.charges and budget.kind != book.account.budget.kind:
+                facts["sums"] = carried_over(sums, raised).text()
+                rows.set_sums(self._dataset, LIFETIME, facts["sums"])
             append(rows, self._dataset, "raise", facts | declaration(raised))
             rows.set_account(self._dataset, raised.text())
 
@@ -547,8 +614,8 @@ class Ledger:
         """Say what is guaranteed, what was spent and what is left."""
         with self._store.reading() as rows:
             book = self._book(rows)
-            sums, last = self._lifetime(rows, book), last_price(rows, self._dataset)
-        return f"{book.describe()}. Spent: {spending_of(book.rule, sums)}. Left: {left_of(book.rule, sums, last)}."
+            spent, left = self._spending(rows, book, None), self._left(rows, book, None, "", None)
+        return f"{book.describe()}. Spent: {spent}. Left: {left}."
 
     def __repr__(self) -> str:
         """Name the data set; the store is not asked, so that this works when it is closed or away."""

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import down, up
+from discreet.formatting import significant_up
 from discreet.ledger.accounts import LIFETIME, Book
 from discreet.ledger.budget import UNIT, Budget, EventPrice, Sums, canonical, readable
 from discreet.ledger.charge_record import Entry
-from discreet.ledger.filters import MixedFilter, PrivacyFilter
+from discreet.ledger.filters import MixedFilter, PrivacyFilter, held
+from discreet.ledger.prices import concentrated_price, plain_price
+from discreet.privacy.events import Event
+from discreet.privacy.guarantee import epsilon
+from discreet.privacy.relation import Relation
 
-__all__ = ["Left", "Spending", "TightTotal", "left_after", "left_of", "spending_of"]
+__all__ = [
+    "Left",
+    "Spending",
+    "TightTotal",
+    "left_after",
+    "left_of",
+    "money",
+    "more_of",
+    "price_words",
+    "spending_of",
+]
 
 _ROUNDING = 1e-9  # Of a tenth of a per cent: nine tenths left is 90 %, whatever the float is.
 
@@ -32,6 +50,7 @@ class Spending:
         rho: The exact sum of rhos; None if something without one is among them.
         renyi: Pairs of a Renyi order and the sum of divergences, rounded up, for each order that is kept.
         share: The part of the budget that is spent by the best rule, rounded up.
+        last: What the last charge cost, in words; None if there was none.
 
     Examples:
         >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
@@ -46,19 +65,15 @@ class Spending:
     rho: Fraction | None
     renyi: tuple[tuple[Fraction, float | None], ...]  # (order, sum rounded up) for each order that is kept
     share: float = 0.0  # of the budget, by the rule under which least is used, rounded up
+    last: str | None = None  # what the last charge cost, in words
 
     def describe(self) -> str:
-        """Return what was spent on one line."""
-        count = f"{self.charges:,} charge{'s' if self.charges != 1 else ''}"
-        match self.budget.kind:
-            case "concentrated":
-                return f"{count}: Σρ = {readable(self.rho)} of {self.budget.describe()}"
-            case "pure":
-                return f"{count}: Σε = {readable(self.epsilon)} of {self.budget.describe()}"
-            case "approximate":
-                return f"{count}: {_per_cent_up(self.share)} of {self.budget.describe()}"
-            case _:
-                return f"{count}, without a lifetime limit"
+        """Return what was spent on one line: "9.7 % (1 charge, ε = 1 at δ = 1e-6)"."""
+        if not self.charges:
+            return "nothing"
+        last = "" if self.last is None else f", {'the last ' if self.charges > 1 else ''}{self.last}"
+        count = f"{self.charges:,} charge{'s' if self.charges != 1 else ''}{last}"
+        return count if self.budget.kind == "unlimited" else f"{_per_cent_up(self.share)} ({count})"
 
     def __str__(self) -> str:
         return self.describe()
@@ -78,6 +93,7 @@ class Left:
         rho: What is left by the sum of rhos.
         share: The part of the budget that is left by the best rule, rounded down.
         more: How many charges like the last one still fit, if there was one.
+        limit: The quota that holds fewer of them than the lifetime budget, if there is one.
 
     Examples:
         >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
@@ -91,9 +107,29 @@ class Left:
     rho: Fraction | None
     share: float  # of the budget, by the rule under which most is left
     more: int | None = None  # charges like the last one, if there was one
+    limit: str = ""  # the quota by which there are no more of them
 
-    def describe(self) -> str:
-        """Return what is left on one line."""
+    def describe(self, like: str = "the last charge") -> str:
+        """Return what is left on one line: "9 more like the last charge (90.3 % of ε = 4, δ = 1e-05)"."""
+        return self._rest() if self.more is None else f"{self.count(like)} ({self._rest()})"
+
+    def count(self, like: str) -> str:
+        """Say how many more fit, and by which quota if it is one that decides."""
+        by = f", by {self.limit}" if self.limit else ""
+        if self.more is None or self.more == sys.maxsize:
+            return f"as many like {like} as anybody asks for{by}"
+        return f"{f'{self.more:,}' if self.more else 'no'} more like {like}{by}"
+
+    def brief(self, like: str = "it") -> str:
+        """Return the end of the one sentence: "9 more like it"."""
+        if self.share == 0 and self.budget.kind != "unlimited":
+            return "nothing"
+        if self.more is None:
+            return f"{'all' if self.share == 1 else self._per_cent()} of {self.budget.describe()}"
+        rest = "" if self.more or self.budget.kind == "unlimited" else f"{self._per_cent()}, and "
+        return f"{rest}{self.count(like)}"
+
+    def _rest(self) -> str:
         match self.budget.kind:
             case "unlimited":
                 return "no lifetime limit"
@@ -102,13 +138,20 @@ class Left:
             case "pure":
                 return f"ε = {readable(self.epsilon)} of {readable(self.budget.epsilon)}"
             case _:
-                more = "" if self.more is None else f": {self.more:,} more like the last charge"
-                return f"{int(1000 * self.share + _ROUNDING) / 10:g} % of {self.budget.describe()}{more}"
+                return f"{self._per_cent()} of {self.budget.describe()}"
+
+    def _per_cent(self) -> str:
+        return f"{int(1000 * self.share + _ROUNDING) / 10:g} %"
+
+    def recorded(self) -> str:
+        """Return what is left as bundles record it: these words are compared with the ledger, and never change."""
+        tells = self.budget.kind == "approximate" and self.more is not None
+        return f"{self._rest()}: {self.more:,} more like the last charge" if tells else self._rest()
 
     def describe_sums(self) -> str:
-        """Return what is left as bundles said it that were written before `describe` told a number of charges."""
+        """Return what is left as bundles said it that were written before they told a number of charges."""
         if self.budget.kind != "approximate":
-            return self.describe()
+            return self.recorded()
         by_sum = f"ε = {readable(self.epsilon)} of {readable(self.budget.epsilon)} by the sum"
         delta = f"δ = {readable(self.delta)} for events with a delta"
         return f"{by_sum}, {int(1000 * self.share) / 10} % by the best rule, {delta}"
@@ -154,22 +197,68 @@ class TightTotal:
     __repr__ = __str__
 
 
-def spending_of(rule: PrivacyFilter, sums: Sums) -> Spending:
-    """Read the sums of a rule."""
+def money(spent: Spending, left: Left, like: str = "it") -> str:
+    """Return the one sentence about a budget, which every part of the library tells.
+
+    "spent: 9.7 % (1 charge, ε = 1 at δ = 1e-6); left: 9 more like it". Spent is rounded up and left is rounded down;
+    how many more is told by the rule that admits them.
+    """
+    return f"spent: {spent.describe()}; left: {left.brief(like)}"
+
+
+def price_words(event: Event, relation: Relation, budget: Budget, at: Fraction | None = None) -> str | None:
+    """Say what an event costs: its own ε, or ρ, or its ε at a delta, by default that of the budget; None if unknown."""
+    try:
+        if budget.kind == "concentrated":
+            return f"ρ = {significant_up(concentrated_price(event, relation).rho or 0)}"
+        known = _known_price(event, relation)
+        delta = budget.delta if at is None else at
+        if known is not None or delta is None:
+            return known
+        level = _epsilon(event, relation, delta)
+    except UnsupportedEvent:
+        return None
+    return f"ε = {significant_up(level)} at δ = {significant_up(delta)}" if math.isfinite(level) else None
+
+
+def _known_price(event: Event, relation: Relation) -> str | None:
+    price = plain_price(event, relation)
+    if price.epsilon is None:
+        return None
+    delta = f", δ = {significant_up(price.delta)}" if price.delta else ""
+    return f"ε = {significant_up(price.epsilon)}{delta}"
+
+
+@lru_cache(maxsize=1024)
+def _epsilon(event: Event, relation: Relation, delta: Fraction) -> float:
+    return epsilon(event, delta, relation=relation)
+
+
+def spending_of(rule: PrivacyFilter, sums: Sums, last: str | None = None) -> Spending:
+    """Read the sums of a rule; `last` is what the last charge cost, in words."""
     divergences = sums.kept[len(sums.kept) - len(rule.shares.orders) :]
     totals = [None if total is None else up(Fraction(total, UNIT)) for total in divergences]
     by_order = tuple((order, total) for (order, _), total in zip(rule.shares.orders, totals, strict=True))
     used = up(1 - _part_left(rule, sums))
-    return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order, used)
+    return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order, used, last)
 
 
-def left_of(rule: PrivacyFilter, sums: Sums, last: EventPrice | None = None) -> Left:
-    """Subtract, and never go below nothing; `last` is the price of the last charge."""
+def left_of(rule: PrivacyFilter, sums: Sums, more: int | None = None, limit: str = "") -> Left:
+    """Subtract, and never go below nothing; `more` charges like the last one fit, by a quota if it is named."""
     budget = rule.budget
     delta = _rest(sums.delta, rule.delta_of_events) if isinstance(rule, MixedFilter) else None
     epsilon, rho = _rest(sums.epsilon, budget.epsilon), _rest(sums.rho, budget.rho)
-    more = None if last is None else rule.times(sums, last)
-    return Left(budget, epsilon, delta, rho, max(0.0, down(_part_left(rule, sums))), more)
+    return Left(budget, epsilon, delta, rho, max(0.0, down(_part_left(rule, sums))), more, limit)
+
+
+def more_of(rule: PrivacyFilter, sums: Sums, event: Event | None, relation: Relation) -> int | None:
+    """Return how many more charges of an event a rule admits, by the price at which it would admit them now."""
+    if event is None:
+        return None
+    try:
+        return held(rule, sums, event, relation)
+    except UnsupportedEvent:  # such as a quota that was set later, and takes no such event
+        return 0
 
 
 def _rest(total: Fraction | None, limit: Fraction | None) -> Fraction | None:
@@ -189,7 +278,8 @@ def _part_left(rule: PrivacyFilter, sums: Sums) -> Fraction:
         if sums.delta > rule.delta_of_events:
             return Fraction(0)
         kept = zip(sums.kept, rule.caps, strict=True)
-        parts += [1 - Fraction(total, cap) for total, cap in kept if total is not None and cap > 0]
+        rest = 1 - rule.shares.carried / (budget.epsilon or 1)  # Those sums began when this much was spent.
+        parts += [rest * (1 - Fraction(total, cap)) for total, cap in kept if total is not None and cap > 0]
     return max(Fraction(0), max(parts, default=Fraction(0)))
 
 
@@ -228,7 +318,7 @@ def left_after(entries: Iterable[Entry], charge: int) -> Left:
         if entry.index > charge:
             break
         dataset, declared = entry.dataset, entry.content.get("declared", declared)
-        if entry.kind == "restored":
+        if "sums" in entry.content:  # A copy was restored, or a pure account got its first delta.
             before, prices = Sums.from_text(entry.content["sums"]), []
         elif entry.kind == "charge":
             prices.append(EventPrice.unpacked(entry.content["prices"][LIFETIME]))
@@ -238,4 +328,4 @@ def left_after(entries: Iterable[Entry], charge: int) -> Left:
     total = Sums.nothing(book.rule.shares.kept) if before is None else before
     for price in prices:
         total = total.plus(price)
-    return left_of(book.rule, total, prices[-1] if prices else None)
+    return left_of(book.rule, total, book.rule.times(total, prices[-1]) if prices else None)

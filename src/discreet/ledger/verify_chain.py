@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import final
 
 from discreet.errors import LedgerDamaged
-from discreet.ledger.accounts import LIFETIME, Book
+from discreet.ledger.accounts import LIFETIME, Book, carried_over
 from discreet.ledger.budget import EventPrice, Sums, canonical, digest
 from discreet.ledger.charge_record import BEGINNING, Charge, Entry, ReadClaim, question_of
 from discreet.ledger.installments import part_key
@@ -71,6 +71,8 @@ class _Replay:
                 self._claim_ended(entry)
             case "open" | "raise" | "quotas":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
+                if "sums" in entry.content:
+                    self._carry_over(entry)
             case "restored":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
                 self._before[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
@@ -92,6 +94,15 @@ class _Replay:
             self._remembered[entry.index] = (entry.dataset, key, question)
         for scope, packed in entry.content["prices"].items():
             self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
+
+    def _carry_over(self, entry: Entry) -> None:
+        """Go on with the sums of a pure account that got its first delta: no more and no less than it had spent."""
+        name = (entry.dataset, LIFETIME)
+        book = Book.read(entry.dataset, self._declared[entry.dataset])
+        total = carried_over(self._sums(name), book) if name in self._prices else None
+        if total is None or total.text() != entry.content["sums"] or book.rule.shares.carried != total.epsilon:
+            raise LedgerDamaged(f"entry {entry.index} carries over something else than was spent")
+        self._before[name], self._prices[name] = total, Counter()
 
     def _sums(self, name: tuple[str, str]) -> Sums:
         """Add up one scope: equal prices at once."""

@@ -40,6 +40,7 @@ class ReleasedPeriod:
     charge: int  # the index of its entry in the ledger
     time: datetime  # when it was charged, in UTC
     is_answered: bool
+    version: str | None = None  # the declared state of the data then
 
 
 @final
@@ -54,6 +55,7 @@ class Series:
     unfinished: tuple[ReleasedPeriod, ...]  # paid, and not answered yet
     due: tuple[Period, ...]  # ended, and not released
     gaps: tuple[Period, ...]  # those of them that a later release has passed over
+    same_rows: tuple[Period, ...]  # those of them that would charge again for the rows of the last release
     next: Period | None  # what `release` takes on next; None if all is done
     price: str  # what one release may spend, in a few words
     holds: tuple[tuple[str, int], ...]  # the budget and every quota: how many more such releases each holds now
@@ -73,6 +75,7 @@ class Series:
             "unfinished": [_packed(one) for one in self.unfinished],
             "due": [period.label for period in self.due],
             "gaps": [period.label for period in self.gaps],
+            "same_rows": [period.label for period in self.same_rows],
             "next": None if self.next is None else self.next.label,
             "price": self.price,
             "holds": [{"limit": limit, "releases": times} for limit, times in self.holds],
@@ -93,6 +96,9 @@ class Series:
         yield "due", _listed([period.label for period in self.due])
         if self.gaps:
             yield "gaps", f"{_listed([period.label for period in self.gaps])} (a later period was released)"
+        if self.same_rows:
+            labels = _listed([period.label for period in self.same_rows])
+            yield "same rows", f"{labels} (would be charged again: only with --period)"
         yield "next", "nothing: all is released" if self.next is None else _when(self.next, self.today)
         yield "price", f"{self.price} for each release"
         for limit, times in self.holds:
@@ -144,6 +150,20 @@ def series(
     return _standing(plan, paid, today, holds)
 
 
+def _same_rows(plan: ReleasePlan, due: tuple[Period, ...], paid: Mapping[str, ReleasedPeriod]) -> tuple[Period, ...]:
+    """Return the periods that a release would take from the rows of the last one, and charge for them again.
+
+    Without a schedule's column a release is about all rows there are. So a period that had ended when the last one was
+    released has nothing new to tell, unless the data have another version since.
+    """
+    if plan.schedule.column is not None or not plan.tables or not paid:
+        return ()
+    last = max(paid.values(), key=lambda one: one.charge)
+    if last.version != plan.policy.version:
+        return ()
+    return tuple(one for one in due if one.label not in paid and one.end is not None and one.end <= last.time.date())
+
+
 def _standing(
     plan: ReleasePlan, paid: Mapping[str, ReleasedPeriod], today: date, holds: tuple[tuple[str, int], ...]
 ) -> Series:
@@ -154,6 +174,7 @@ def _standing(
     in_order = [paid[period.label] for period in ended if period.label in paid]
     early = [one for one in paid.values() if one not in in_order]  # such as a period that has not ended yet
     told = (*in_order, *early)
+    same_rows = _same_rows(plan, due, paid)
     return Series(
         plan=plan.name,
         schedule=plan.schedule,
@@ -162,7 +183,8 @@ def _standing(
         unfinished=tuple(one for one in told if not one.is_answered),
         due=due,
         gaps=tuple(period for period in ended[:last] if period.label not in done),
-        next=_next(plan.schedule, due, done, today),
+        same_rows=same_rows,
+        next=_next(plan.schedule, tuple(period for period in due if period not in same_rows), done, today),
         price=_price(plan.allowance),
         holds=holds,
     )
@@ -203,7 +225,13 @@ def _paid(plan: ReleasePlan, history: tuple[Entry, ...]) -> Iterator[ReleasedPer
         label = _label(plan, entry)
         if label is not None:
             moment = datetime.fromtimestamp(entry.time / 1e6, UTC)
-            yield ReleasedPeriod(label=label, charge=entry.index, time=moment, is_answered=entry.index in answered)
+            yield ReleasedPeriod(
+                label=label,
+                charge=entry.index,
+                time=moment,
+                is_answered=entry.index in answered,
+                version=entry.content.get("version"),
+            )
 
 
 def _label(plan: ReleasePlan, entry: Entry) -> str | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from discreet.cli.options import POLICY, AsJson, Delta, PolicyFile, Principal, Project, command, group
-from discreet.cli.output import note, show, working
+from discreet.cli.output import show, working
 
 __all__ = ["add_to"]
 
@@ -29,15 +29,18 @@ def show_budget(
     policy: Annotated[Path | None, typer.Option("--policy", envvar="DISCREET_POLICY", help=POLICY)] = None,
     principal: Principal = None,
     project: Project = "",
+    details: Annotated[bool, typer.Option("--details", help="Show all sums and quotas too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Show what was spent on a data set by everybody, what is left, and every quota that applies to you."""
-    from discreet.cli.budget_support import BudgetNow
-    from discreet.cli.policies import asker, needed, open_ledger
+    """Show what was spent on a data set by everybody, what is left, and how many more like the last one fit."""
+    from discreet.cli.budget_support import BudgetNow, DetailedBudget
+    from discreet.cli.policies import asker, needed, open_ledger, release_delta
 
     if context.invoked_subcommand is None:
+        at = release_delta(needed(policy))
         with working("reading the ledger"), open_ledger(needed(policy)) as ledger:
-            show(BudgetNow.of(ledger, principal=asker(principal), project=project), as_json=as_json)
+            now = BudgetNow.of(ledger, principal=asker(principal), project=project, at=at)
+            show(DetailedBudget(now=now) if details and not as_json else now, as_json=as_json)
 
 
 @command(
@@ -54,7 +57,10 @@ def raise_budget(
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Raise the lifetime budget of a data set: recorded in the ledger with who and why, and irreversible."""
+    """Raise the lifetime budget of a data set: recorded in the ledger with who and why, and irreversible.
+
+    Without --epsilon, --delta and --rho it is raised to what the policy declares. A pure budget may get a δ.
+    """
     from discreet.cli.budget_support import raised
     from discreet.cli.policies import asker
 
@@ -62,4 +68,3 @@ def raise_budget(
         raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=asker(principal)),
         as_json=as_json,
     )
-    note(f"Write the new budget into {Path(policy).name} too: until then the ledger refuses the old one.")

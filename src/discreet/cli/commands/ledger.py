@@ -33,13 +33,19 @@ def verify(policy: PolicyFile, as_json: AsJson = False) -> None:
 
 
 @command(ledger, "history", example="discreet ledger history --policy plan.toml", busy="reading the ledger")
-def history(policy: PolicyFile, as_json: AsJson = False) -> None:
-    """List every entry: charges with who and what for, answers, raised budgets."""
-    from discreet.cli.ledger_support import History
-    from discreet.cli.policies import open_ledger
+def history(
+    policy: PolicyFile,
+    details: Annotated[bool, typer.Option("--details", help="Show entries about reads and answers too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List what was charged, with its price, who and what for; raised budgets, quotas and failed reads."""
+    from discreet.cli.ledger_support import DetailedHistory, History
+    from discreet.cli.policies import open_ledger, release_delta
 
+    at = release_delta(policy)
     with open_ledger(policy) as record:
-        show(History.of(record), as_json=as_json)
+        found = History.of(record, at)
+        show(DetailedHistory(history=found) if details and not as_json else found, as_json=as_json)
 
 
 @command(ledger, "export", example="discreet ledger export record.jsonl --policy plan.toml", busy="exporting")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import AsJson, Delta, MaxEpsilon, Principal, command
+from discreet.cli.options import AsJson, Delta, Lifetime, LifetimeDelta, MaxEpsilon, Principal, command
 from discreet.cli.output import show
 
 __all__ = ["add_to"]
@@ -24,7 +24,10 @@ _Dates = Annotated[list[str] | None, typer.Option("--date", help="A column of te
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
-    example = "discreet profile stays.parquet --unit patient --epsilon 1 --delta 1e-6 --max-epsilon 1"
+    example = (
+        "discreet profile stays.parquet --unit patient --epsilon 1 --delta 1e-6 \\\n"
+        "  --lifetime-epsilon 4 --max-epsilon 1"
+    )
     command(app, "profile", panel=panel, example=example)(profile)
 
 
@@ -35,6 +38,8 @@ def profile(
     delta: Delta = None,
     table: Annotated[str | None, typer.Option("--table", help="The name of the table in the policy.")] = None,
     ledger: _Ledger = None,
+    lifetime_epsilon: Lifetime = None,
+    lifetime_delta: LifetimeDelta = None,
     numbers: _Numbers = None,
     dates: _Dates = None,
     idempotency_key: Annotated[
@@ -45,7 +50,12 @@ def profile(
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
-    """Profile every column of a table privately: counts, missing values, frequent values, quantiles, bounds."""
+    """Profile every column of a table privately: counts, missing values, frequent values, quantiles, bounds.
+
+    It is charged to the lifetime budget of the data set: that of its ledger, of a plan beside it that names this
+    ledger, or --lifetime-epsilon.
+    """
+    from discreet.cli.policies import FilePlace
     from discreet.cli.profile_support import ProfileRequest, profiled
 
     wanted = ProfileRequest(
@@ -56,5 +66,5 @@ def profile(
         dates=dates or [],
         idempotency_key=idempotency_key,
     )
-    found = profiled(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
-    show(found, as_json=as_json)
+    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta)
+    show(profiled(place, wanted, principal=principal, max_epsilon=max_epsilon, out=out), as_json=as_json)

@@ -80,7 +80,7 @@ def query(
     offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, idempotency_key)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
-        note(f"left: {session.left}")
+        note(session.money())
 
 
 def explain(

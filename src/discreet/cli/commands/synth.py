@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import AsJson, MaxEpsilon, Principal, command, group
+from discreet.cli.options import AsJson, Lifetime, LifetimeDelta, MaxEpsilon, Principal, command, group
 from discreet.cli.output import show
 
 __all__ = ["add_to"]
@@ -86,20 +86,23 @@ def fit(
     label: _Label = None,
     table: _Table = None,
     ledger: _Ledger = None,
+    lifetime_epsilon: Lifetime = None,
+    lifetime_delta: LifetimeDelta = None,
     out: _ModelOut = Path("model.safetensors"),
     max_epsilon: MaxEpsilon = None,
     principal: Principal = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit a differentially private generative model to a table. The model and rows drawn from it may be published."""
+    from discreet.cli.policies import FilePlace
     from discreet.cli.synth_support import FitRequest, fitted
 
     wanted = FitRequest(
         domain=domain, method=method, epsilon=epsilon, delta=delta, rows_per_unit=rows_per_unit, label=label,
         table=table,
     )  # fmt: skip
-    found = fitted(source, unit, ledger, wanted, principal=principal, max_epsilon=max_epsilon, out=out)
-    show(found, as_json=as_json)
+    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta)
+    show(fitted(place, wanted, principal=principal, max_epsilon=max_epsilon, out=out), as_json=as_json)
 
 
 @command(synth, "sample", example="discreet synth sample stays.safetensors --out synthetic.csv", busy="sampling")

@@ -17,6 +17,7 @@ from typing import TypeVar, final
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
 from discreet.ledger import Ledger
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
+from discreet.ledger.spending import Left
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
@@ -151,6 +152,14 @@ class Executor:
         if at_once:
             return self.times_left(event) > 0
         return self.ledger.affords(event, principal=self.principal, project=self.project, at_once=False)
+
+    def left(self, like: Event | None = None) -> Left:
+        """Return what is left, and how many more such events, or charges like the last one, fit all limits."""
+        return self.ledger.left(principal=self.principal, project=self.project, like=like)
+
+    def money(self, like: Event | None = None) -> str:
+        """Return the one sentence about the budget, for this principal and project."""
+        return self.ledger.money(principal=self.principal, project=self.project, like=like)
 
     def times_left(self, event: Event) -> int:
         """Return how often this could be charged; refuse what this ledger has no account for."""

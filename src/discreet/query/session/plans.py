@@ -97,7 +97,7 @@ class Plan:
 
     def explain(self) -> Explanation:
         """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
-        return self._asked.priced.explain(left=str(self._desk.ledger.left()))
+        return self._asked.priced.explain(left=self._desk.left(self.event).describe("this one"))
 
     def dummy(self) -> ReleaseTable:
         """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
@@ -252,7 +252,7 @@ class JointPlan:
         prices = tuple((name, dict(told.facts)["price"]) for name, told in each.items())
         errors = tuple((f"{name}.{column}", text) for name, told in each.items() for column, text in told.errors)
         notes = tuple(dict.fromkeys(note for told in each.values() for note in told.notes))
-        left = (("budget left", str(self._desk.ledger.left())),)
+        left = (("budget left", self._desk.left(self.event).describe("this one")),)
         return Explanation(facts=(*facts, *prices, *left), errors=errors, notes=notes)
 
     def dummy(self) -> Mapping[str, ReleaseTable]:

@@ -318,8 +318,16 @@ class Session:
 
     @property
     def left(self) -> Left:
-        """What is left of the lifetime budget, rounded down."""
-        return self._desk.ledger.left()
+        """What is left of the lifetime budget, rounded down, and how many more charges like the last one fit."""
+        return self._desk.left()
+
+    def money(self, like: Event | None = None) -> str:
+        """Return one sentence: what was spent, by everybody, and how many more charges like the last one fit.
+
+        The lifetime budget and every quota of this principal and project decide how many; with `like`, how many more
+        such events, for instance of a plan.
+        """
+        return self._desk.money(like)
 
     def history(self) -> tuple[Entry, ...]:
         """Return every entry of this data set in the ledger: charges, answers, raised budgets."""
@@ -421,7 +429,7 @@ class Session:
         names = ", ".join(self._catalogue.tables)
         if self.is_closed:
             return f"Session({names}; unit {escaped(self._unit.noun)}; closed)"
-        return f"Session({names}; unit {escaped(self._unit.noun)}; left: {self.left})"
+        return f"Session({names}; unit {escaped(self._unit.noun)}; {self.money()})"
 
 
 @final

@@ -144,7 +144,7 @@ def _of_left(book: LedgerView, entry: Entry, manifest: dict[str, Any]) -> Iterat
     left = left_after(book.entries(entry.dataset), last)
     if not _same_budget(manifest["guarantee"].get("lifetime_budget"), left.budget):
         yield "another lifetime budget was declared"
-    if manifest["ledger"].get("left") not in (None, left.describe(), left.describe_sums()):
+    if manifest["ledger"].get("left") not in (None, left.recorded(), left.describe_sums()):
         yield "something else was left of the budget"
 
 

@@ -137,7 +137,7 @@ def _mark(mark: LedgerMark) -> dict[str, Any]:
         "charge": mark.charge,
         "hash": mark.hash,
         "time": moment.isoformat(timespec="microseconds"),
-        "left": None if mark.left is None else mark.left.describe(),
+        "left": None if mark.left is None else mark.left.recorded(),
     }
 
 

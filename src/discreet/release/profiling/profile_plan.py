@@ -12,6 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import printable
 from discreet.ledger import Budget
+from discreet.ledger.inspect import declared_budget
 from discreet.privacy.events import Event
 from discreet.query import Plan, ReleaseTable, Resources, Session, Unit
 from discreet.query.catalogue import CatalogueTable
@@ -307,9 +308,9 @@ def profile(
     Guarantee   All of it together is (epsilon, delta)-differentially private for one unit more or less, and is
                 charged to the ledger before anything is read. What is not declared in `columns` is found privately.
 
-    A unit that is only the name of a column is counted with one row each. Without a `budget` the data set is opened
-    with exactly what this profile may spend. Under the same `idempotency_key` a profile is paid once, and is resumed if
-    it was interrupted.
+    A unit that is only the name of a column is counted with one row each. Without a `budget` it is the one that the
+    ledger has; a new data set is opened with exactly what this profile may spend, which can be raised. Under the same
+    `idempotency_key` a profile is paid once, and is resumed if it was interrupted.
 
     Args:
         source: The private table: a file, or a data frame.
@@ -322,7 +323,7 @@ def profile(
         columns: What is publicly known of columns, such as `{"age": dp.between(0, 120)}`.
         numbers: Columns of texts that are read as numbers.
         dates: Columns of texts that are read as dates.
-        budget: The lifetime budget with which the data set is opened.
+        budget: The lifetime budget of the data set; by default what the ledger has, or else `epsilon` and `delta`.
         idempotency_key: A name for the charge: the same profile under it is paid once.
         project: For what, in the ledger.
         version: The version of the data, in the ledger.
@@ -348,7 +349,7 @@ def profile(
     with Session(
         source,
         unit=_unit(unit),
-        budget=Budget(epsilon=epsilon, delta=delta) if budget is None else budget,
+        budget=budget or declared_budget(ledger, dataset) or Budget(epsilon=epsilon, delta=delta),
         ledger=ledger,
         dataset=dataset,
         principal=principal,
