@@ -12,6 +12,14 @@ import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 COMPILER = (shutil.which("gcc") or shutil.which("cc")) if sys.platform == "linux" else None
+BROWSER_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="CHROMIUM IS MISSING: no page was opened in a browser")
 needs_compiler = pytest.mark.skipif(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from system_parts import CHROMIUM, needs_chromium
+from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
 
 from docs.inline_charts import COLOUR, inlined, variable
 from docs.navigation import version
@@ -126,13 +126,6 @@ def test_words_that_people_type_lead_to_the_page_about_them(words, site):
 
 # --- in a browser ---
 
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--no-first-run",
-]
 _WIDE = """() => {
   const cut = [...document.querySelectorAll('.md-typeset pre, .md-typeset pre code')]
     .filter(e => e.scrollWidth > e.clientWidth);
@@ -162,7 +155,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
         yield opened
         opened.close()
 

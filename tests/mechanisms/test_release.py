@@ -51,7 +51,7 @@ def test_html_escapes_what_it_shows() -> None:
         (1, 2), labels=("<b>", "a & b"), accuracy=EachCell(cells=(NoiseAccuracy(noise=LAW, step=Fraction(1)),))
     )
     html = cells._repr_html_()
-    assert "<th>&lt;b&gt;</th><td>1 ± 312</td>" in html
+    assert '<th style="text-align:left">&lt;b&gt;</th><td style="text-align:right">1 ± 312</td>' in html
     assert "a &amp; b" in html
     assert "ε = 0.5" in html
     assert "41,250 ± 312" in release(41250)._repr_html_()

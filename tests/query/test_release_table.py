@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
 
 import discreet as dp
 from discreet.errors import InvalidParameter
@@ -303,3 +304,26 @@ def test_a_head_sorts_by_words_that_no_name_can_change() -> None:
     assert len(heads[0]) == 2
     assert "<script" not in shown
     assert shown.count("alert(1)") == 2  # The name and the value, as text.
+
+
+@needs_chromium
+def test_a_click_sorts_and_heads_stand_above_their_cells(tmp_path: Path) -> None:
+    from playwright.sync_api import sync_playwright
+
+    page, answer = tmp_path / "shown.html", table(keys("b", None, "a"), counts(900, 1008, -7))
+    page.write_text(f'<meta charset="utf-8"><style>td,th{{text-align:right}}</style>{answer._repr_html_()}')
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
+        shown = browser.new_page()
+        shown.goto(page.as_uri())
+        sides = "cells => cells.map(one => getComputedStyle(one).textAlign)"
+        assert shown.eval_on_selector_all("th, tr:first-child td", sides) == ["left", "right"] * 2
+        found = [shown.locator("tbody td:last-child").all_inner_texts()]
+        for head in ("n", "n", "key"):
+            shown.locator("th", has_text=re.compile(f"^{head}$")).click()
+            found.append(shown.locator("tbody td:last-child").all_inner_texts())
+        browser.close()
+    up = ["-7 ± 3", "900 ± 3", "1,008 ± 3"]
+    assert found[1:3] == [up, up[::-1]]
+    assert found[0] == ["900 ± 3", "1,008 ± 3", "-7 ± 3"]
+    assert found[3] != found[2]

@@ -11,18 +11,9 @@ from typing import Any
 
 import bundle_worlds as worlds
 import pytest
-from system_parts import CHROMIUM, needs_chromium
+from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
 
 from discreet.release.bundle.bundle_writer import write_bundle
-
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 
 pytestmark = needs_chromium
 
@@ -39,7 +30,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
         yield opened
         opened.close()
 

@@ -245,7 +245,7 @@ class Release(Generic[T]):
         if self.labels is None or not isinstance(self.value, tuple):
             return f"<span>{words(self._line())}</span> {footer}"
         rows = ((label, self._cell(part)) for label, part in zip(self.labels, self._cells(), strict=True))
-        return grid(rows, named=True) + footer
+        return grid(rows, named=True, right=(False, True)) + footer
 
     def _inside(self, number: Any) -> Any:
         low, high = self.limits

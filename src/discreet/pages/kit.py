@@ -249,20 +249,27 @@ def grid(
 ) -> str:
     """Write texts as a bare table, for notebooks; with `named` the first of each row is its name.
 
-    `right` says of each column whether it stands on the right; without it that is left to the notebook. With `sorts` a
-    click on a head sorts the rows, where a notebook runs what it shows; elsewhere the table is as plain as without.
+    `right` says of each column whether head and cells stand on the right, as numbers do: notebooks put all of it there.
+    With `sorts` a click on a head sorts the rows, where a notebook runs what it shows; elsewhere the table is as plain
+    as without.
     """
-    click = f' style="cursor:pointer" title="sort" onclick="{_SORT}"' if sorts else ""
-    head = f"<thead><tr>{''.join(f'<th{click}>{words(one)}</th>' for one in heads)}</tr></thead>" if heads else ""
-    sides = [f' style="text-align:{"right" if one else "left"}"' for one in right]
-    body = "".join(f"<tr>{''.join(_cells(row, sides, named))}</tr>" for row in rows)
-    return f"<table>{head}<tbody>{body}</tbody></table>"
+    click = f' title="sort" onclick="{_SORT}"' if sorts else ""
+    top = "".join(
+        f'<th style="{_side(right, place)}{";cursor:pointer" if sorts else ""}"{click}>{words(one)}</th>'
+        for place, one in enumerate(heads)
+    )
+    body = "".join(f"<tr>{''.join(_cells(row, right, named))}</tr>" for row in rows)
+    return f"<table>{f'<thead><tr>{top}</tr></thead>' if heads else ''}<tbody>{body}</tbody></table>"
 
 
-def _cells(row: Sequence[object], sides: Sequence[str], named: bool) -> Iterable[str]:
+def _cells(row: Sequence[object], right: Sequence[bool], named: bool) -> Iterable[str]:
     for place, cell in enumerate(row):
         tag = "th" if named and place == 0 else "td"
-        yield f"<{tag}{sides[place] if sides else ''}>{words(cell)}</{tag}>"
+        yield f'<{tag} style="{_side(right, place)}">{words(cell)}</{tag}>'
+
+
+def _side(right: Sequence[bool], place: int) -> str:
+    return f"text-align:{'right' if right and right[place] else 'left'}"
 
 
 def table(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from system_parts import CHROMIUM, needs_chromium
+from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
 
 from discreet import data
 from discreet.errors import Refused
@@ -21,7 +21,6 @@ from discreet.ledger import look
 from discreet.release import verify_bundle
 
 FALSE_ALARM = 1e-9
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ def test_a_browser_opens_the_page_on_a_phone_without_a_complaint(first):
 
     said: list[str] = []
     with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page(
+        page = playwright.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS).new_page(
             viewport={"width": 375, "height": 812}
         )
         page.on("console", lambda message: said.append(message.text))

@@ -243,7 +243,8 @@ class Verification:
 
     def _repr_html_(self) -> str:
         told = f"<p><b>{words(self.headline)}</b><br>{words(self.scope)}</p>"
-        return told + grid(map(_row, self.findings), ("what", "claimed", "at least", "at most", "verdict"))
+        heads = ("what", "claimed", "at least", "at most", "verdict")
+        return told + grid(map(_row, self.findings), heads, right=(False, True, True, True, False))
 
 
 def _rank(finding: Finding) -> tuple[bool, bool, bool, float]:

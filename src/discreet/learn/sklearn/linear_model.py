@@ -93,7 +93,8 @@ class Summary:
     def _repr_html_(self) -> str:
         from discreet.pages.kit import grid, paragraph, words
 
-        told = grid((row.cells() for row in self.rows), self._heads)
+        sides = [place > 0 for place in range(len(self._heads))]
+        told = grid((row.cells() for row in self.rows), self._heads, right=sides)
         return f"{paragraph(f'{self.title}: {self.cost}')}{told}<small>{words(f'{self.covers} {_PROTECTED}')}</small>"
 
 
