@@ -113,6 +113,9 @@ def test_only_the_declared_spelling_of_a_date_counts(tmp_path: Path, said: dict[
         {"t": file}, unit="row", columns=columns, ledger="memory", **BUDGET | {"budget": dp.Budget(epsilon=1000)}
     ) as session:
         assert ("written as" in session.describe()) is True
+        plan = session.sql("SELECT COUNT(*) AS n FROM t WHERE Datum IS NOT NULL", epsilon=1)
+        assert any("Datum is read" in note and "other spellings are missing" in note for note in plan.notes)
+        assert "Lohn is read" not in str(plan.explain())
         counted = session.sql(
             "SELECT MONTH(Datum) AS m, COUNT(*) AS n FROM t GROUP BY MONTH(Datum)", epsilon=100
         ).release()

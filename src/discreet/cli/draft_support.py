@@ -19,6 +19,7 @@ from discreet.privacy import NotPrivate
 from discreet.release import check, draft_plan, read_release_plan
 from discreet.release.draft.custodian_look import Proposal
 from discreet.release.draft.plan_draft import Draft, toml_value
+from discreet.schema.csv_file import CsvFile
 
 __all__ = ["Amounts", "drafted"]
 
@@ -41,7 +42,9 @@ class Amounts:
     lifetime_delta: str | None
 
 
-def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts, out: Path, yes: bool) -> Drafted:
+def drafted(
+    data: Path, file: Path | CsvFile, *, unit: str | None, table: str | None, amounts: Amounts, out: Path, yes: bool
+) -> Drafted:
     """Look at a file, settle what is proposed, and write the plan once it is confirmed."""
     if out.exists():
         raise InvalidParameter(f"there is a file {out.name} already: move it, or say --out")
@@ -51,7 +54,7 @@ def drafted(data: Path, *, unit: str | None, table: str | None, amounts: Amounts
         )
     with working(f"looking at {data.name}") as current:  # How far it is may be told: this is the custodian's terminal.
         seen = draft_plan(
-            data,
+            file,
             unit=unit,
             table=table,
             on_progress=lambda stage: current.step(shortened(printable(stage), _LONGEST)),

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from discreet.cli.output import working
 from discreet.errors import InvalidParameter
 
+if TYPE_CHECKING:
+    from discreet.schema.csv_file import CsvFile
+
 __all__ = [
     "POLICY",
     "AsJson",
     "AtDelta",
+    "DateFormat",
+    "Decimal",
+    "Delimiter",
     "Delta",
+    "Encoding",
     "Epsilon",
     "Lifetime",
     "LifetimeDelta",
@@ -29,7 +36,10 @@ __all__ = [
     "PolicyFile",
     "Principal",
     "Project",
+    "Quote",
+    "Thousands",
     "command",
+    "file_as_written",
     "function_named",
     "group",
 ]
@@ -68,6 +78,30 @@ LifetimeDelta = Annotated[
 AtDelta = Annotated[
     str | None, typer.Option("--at-delta", help="The δ at which ε is shown, where the budget has no δ of its own.")
 ]
+
+
+# How a CSV file that is named by itself is written; a policy or a plan says so in [tables.NAME.csv].
+Delimiter = Annotated[str | None, typer.Option("--delimiter", help='CSV: what stands between fields, such as ";".')]
+Quote = Annotated[str | None, typer.Option("--quote", help="CSV: what encloses fields that have a delimiter in them.")]
+Encoding = Annotated[str | None, typer.Option("--encoding", help="CSV: the encoding, such as cp1252 or latin-1.")]
+Decimal = Annotated[str | None, typer.Option("--decimal", help="CSV: the decimal mark of numbers, . or a comma.")]
+Thousands = Annotated[str | None, typer.Option("--thousands", help="CSV: what groups digits by three.")]
+DateFormat = Annotated[
+    str | None, typer.Option("--date-format", help="CSV: how dates are written, such as %d.%m.%Y; else ISO 8601.")
+]
+
+
+def file_as_written(path: Path, dates: Sequence[str] | None = None, **said: str | None) -> Path | CsvFile:
+    """Return a file as it is said to be written; `dates` are columns that the format of dates is for, all if none."""
+    known: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    if not known:
+        return path
+    if path.suffix == ".toml":
+        raise InvalidParameter(f"{path.name} says how files are written, in [tables.NAME.csv]: leave it out here")
+    from discreet.schema.csv_file import csv
+
+    pattern = known.pop("date_format", "")
+    return csv(path, dates=dict.fromkeys(dates, pattern) if dates and pattern else pattern, **known)
 
 
 def group(summary: str, *, example: str | None = None) -> typer.Typer:

@@ -20,6 +20,7 @@ from discreet.formatting import enumerated, plain
 if TYPE_CHECKING:
     from discreet.ledger import Account, Budget, Ledger
     from discreet.query import Policy, Session
+    from discreet.schema.csv_file import CsvFile
 
 __all__ = [
     "FilePlace",
@@ -139,6 +140,7 @@ class FilePlace:
     ledger: Path | None
     lifetime_epsilon: str | None = None
     lifetime_delta: str | None = None
+    file: Path | CsvFile | None = None  # the source as it is said to be written
 
     @property
     def book(self) -> Path:
@@ -210,7 +212,7 @@ def open_place(place: FilePlace, epsilon: str, delta: str | None, *, principal: 
     if unit is None:
         raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
     with Session(
-        source,
+        place.file or source,
         unit="row" if unit == "row" else Unit(unit),
         budget=place.lifetime(epsilon, delta),
         ledger=place.book,

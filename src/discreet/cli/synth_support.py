@@ -17,6 +17,7 @@ from discreet.errors import InvalidParameter
 from discreet.formatting import significant_up
 from discreet.ledger.private_files import place
 from discreet.query import Session
+from discreet.schema.csv_file import CsvFile
 from discreet.synth import Category, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.source_tables import domain_of_session, table_of
@@ -57,10 +58,10 @@ class FitRequest:
     table: str | None
 
 
-def drafted(source: Path, table: str | None, out: Path) -> DraftedDomain:
+def drafted(source: Path, file: Path | CsvFile, table: str | None, out: Path) -> DraftedDomain:
     """Write a domain file from what a policy declares, or from the names of a file's columns."""
     if source.suffix != ".toml":
-        names = list(table_of(source).names)
+        names = list(table_of(file).names)
         return _written(out, names_text(names), names, unfinished=names)
     with _policy(source, None) as session:
         domain = domain_of_session(session, table)
@@ -125,7 +126,13 @@ def sampled(file: Path, rows: int | None, out: Path) -> SampledRows:
 
 
 def evaluated(
-    file: Path, real: Path, label: str | None, *, holdout: Path | None, refits: int, out: Path | None
+    file: Path,
+    real: Path | CsvFile,
+    label: str | None,
+    *,
+    holdout: Path | CsvFile | None,
+    refits: int,
+    out: Path | None,
 ) -> EvaluatedModel:
     """Compare a model with the real table, exactly: for whoever holds the data."""
     from discreet.lab.evaluation import evaluate
@@ -139,7 +146,7 @@ def evaluated(
     return EvaluatedModel.of(found, page)
 
 
-def evaluated_publicly(file: Path, public: Path, label: str | None, out: Path | None) -> EvaluatedModel:
+def evaluated_publicly(file: Path, public: Path | CsvFile, label: str | None, out: Path | None) -> EvaluatedModel:
     """Compare a model with rows that are public."""
     from discreet.lab.evaluation import evaluate_publicly
 

@@ -47,6 +47,7 @@ __all__ = [
     "UnitTotal",
     "Value",
     "column_names",
+    "columns_read",
     "fields_of",
     "is_private",
     "table_column",
@@ -415,6 +416,21 @@ def is_private(source: Source) -> bool:
             return is_private(source.left) or is_private(source.right)
         case UnionAll():
             return any(is_private(part) for part in source.sources)
+
+
+def columns_read(source: Source) -> Iterator[tuple[str, TableColumn]]:
+    """Return all columns of tables that are read, with the names of their tables."""
+    match source:
+        case Table():
+            yield from ((source.table, column) for column in source.columns)
+        case Filter() | Project() | PerUnit():
+            yield from columns_read(source.source)
+        case Join():
+            yield from columns_read(source.left)
+            yield from columns_read(source.right)
+        case UnionAll():
+            for part in source.sources:
+                yield from columns_read(part)
 
 
 def column_names(source: Source) -> dict[str, str]:

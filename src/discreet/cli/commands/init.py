@@ -7,7 +7,19 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import AsJson, Delta, Epsilon, command
+from discreet.cli.options import (
+    AsJson,
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Delta,
+    Encoding,
+    Epsilon,
+    Quote,
+    Thousands,
+    command,
+    file_as_written,
+)
 from discreet.cli.output import show
 
 __all__ = ["add_to"]
@@ -34,6 +46,12 @@ def init(
     lifetime_epsilon: _Lifetime = None,
     lifetime_delta: _LifetimeDelta = None,
     table: Annotated[str | None, typer.Option("--table", help="The name of the table in a DuckDB file.")] = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
     out: _Out = Path("plan.toml"),
     yes: _Yes = False,
     as_json: AsJson = False,
@@ -45,4 +63,8 @@ def init(
     from discreet.cli.draft_support import Amounts, drafted
 
     amounts = Amounts(epsilon, delta, lifetime_epsilon, lifetime_delta)
-    show(drafted(data, unit=unit, table=table, amounts=amounts, out=out, yes=yes), as_json=as_json)
+    file = file_as_written(
+        data, delimiter=delimiter, quote=quote, encoding=encoding, decimal=decimal,
+        thousands=thousands, date_format=date_format,
+    )  # fmt: skip
+    show(drafted(data, file, unit=unit, table=table, amounts=amounts, out=out, yes=yes), as_json=as_json)

@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import AsJson, Delta, Lifetime, LifetimeDelta, MaxEpsilon, Principal, command
+from discreet.cli.options import (
+    AsJson,
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Delta,
+    Encoding,
+    Lifetime,
+    LifetimeDelta,
+    MaxEpsilon,
+    Principal,
+    Quote,
+    Thousands,
+    command,
+    file_as_written,
+)
 from discreet.cli.output import show
 
 __all__ = ["add_to"]
@@ -42,6 +57,12 @@ def profile(
     lifetime_delta: LifetimeDelta = None,
     numbers: _Numbers = None,
     dates: _Dates = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
     idempotency_key: Annotated[
         str, typer.Option("--idempotency-key", help="Idempotency key: a profile under the same key is paid once.")
     ] = "profile",
@@ -59,12 +80,12 @@ def profile(
     from discreet.cli.profile_support import ProfileRequest, profiled
 
     wanted = ProfileRequest(
-        epsilon=epsilon,
-        delta=delta,
-        table=table,
-        numbers=numbers or [],
-        dates=dates or [],
+        epsilon=epsilon, delta=delta, table=table, numbers=numbers or [], dates=dates or [],
         idempotency_key=idempotency_key,
-    )
-    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta)
+    )  # fmt: skip
+    file = file_as_written(
+        source, dates, delimiter=delimiter, quote=quote, encoding=encoding, decimal=decimal,
+        thousands=thousands, date_format=date_format,
+    )  # fmt: skip
+    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta, file)
     show(profiled(place, wanted, principal=principal, max_epsilon=max_epsilon, out=out), as_json=as_json)

@@ -7,7 +7,22 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import AsJson, Lifetime, LifetimeDelta, MaxEpsilon, Principal, command, group
+from discreet.cli.options import (
+    AsJson,
+    DateFormat,
+    Decimal,
+    Delimiter,
+    Encoding,
+    Lifetime,
+    LifetimeDelta,
+    MaxEpsilon,
+    Principal,
+    Quote,
+    Thousands,
+    command,
+    file_as_written,
+    group,
+)
 from discreet.cli.output import show
 
 __all__ = ["add_to"]
@@ -66,12 +81,19 @@ def add_to(app: typer.Typer, panel: str) -> None:
 
 @command(synth, "domain", example="discreet synth domain plan.toml --out domain.toml", busy="reading")
 def domain(
-    source: _Source, table: _Table = None, out: _DomainOut = Path("domain.toml"), as_json: AsJson = False
+    source: _Source,
+    table: _Table = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    encoding: Encoding = None,
+    out: _DomainOut = Path("domain.toml"),
+    as_json: AsJson = False,
 ) -> None:
     """Write a domain file: what a policy declares of a table, or the names of a file's columns, for you to fill in."""
     from discreet.cli.synth_support import drafted
 
-    show(drafted(source, table, out), as_json=as_json)
+    file = file_as_written(source, delimiter=delimiter, quote=quote, encoding=encoding)
+    show(drafted(source, file, table, out), as_json=as_json)
 
 
 @command(synth, "fit", example=_FIT_EXAMPLE)
@@ -88,6 +110,12 @@ def fit(
     ledger: _Ledger = None,
     lifetime_epsilon: Lifetime = None,
     lifetime_delta: LifetimeDelta = None,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
     out: _ModelOut = Path("model.safetensors"),
     max_epsilon: MaxEpsilon = None,
     principal: Principal = None,
@@ -101,7 +129,11 @@ def fit(
         domain=domain, method=method, epsilon=epsilon, delta=delta, rows_per_unit=rows_per_unit, label=label,
         table=table,
     )  # fmt: skip
-    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta)
+    file = file_as_written(
+        source, delimiter=delimiter, quote=quote, encoding=encoding, decimal=decimal,
+        thousands=thousands, date_format=date_format,
+    )  # fmt: skip
+    place = FilePlace(source, unit, ledger, lifetime_epsilon, lifetime_delta, file)
     show(fitted(place, wanted, principal=principal, max_epsilon=max_epsilon, out=out), as_json=as_json)
 
 
@@ -123,6 +155,12 @@ def evaluate(
     holdout: _Holdout = None,
     refits: _Refits = 0,
     public: _Public = False,
+    delimiter: Delimiter = None,
+    quote: Quote = None,
+    encoding: Encoding = None,
+    decimal: Decimal = None,
+    thousands: Thousands = None,
+    date_format: DateFormat = None,
     out: _PageOut = None,
     as_json: AsJson = False,
 ) -> None:
@@ -132,8 +170,13 @@ def evaluate(
 
     if public and (holdout is not None or refits):
         raise InvalidParameter("attacks need the real table: leave --holdout and --refits out, or --public")
+    said = {
+        "delimiter": delimiter, "quote": quote, "encoding": encoding, "decimal": decimal, "thousands": thousands,
+        "date_format": date_format,
+    }  # fmt: skip
+    real, kept = file_as_written(table, **said), None if holdout is None else file_as_written(holdout, **said)
     if public:
-        found = evaluated_publicly(model, table, label, out)
+        found = evaluated_publicly(model, real, label, out)
     else:
-        found = evaluated(model, table, label, holdout=holdout, refits=refits, out=out)
+        found = evaluated(model, real, label, holdout=kept, refits=refits, out=out)
     show(found, as_json=as_json)

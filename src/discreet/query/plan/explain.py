@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.formatting import enumerated, plain, significant_up
-from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names
+from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names, columns_read
 from discreet.query.engine import StageColumn
 from discreet.query.plan.answers import needs_rows, predicted
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
@@ -173,7 +173,14 @@ _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statist
 
 def notes(draft: FinalDraft) -> tuple[str, ...]:
     """Write all notes of a plan."""
-    written = (*_limits(draft), *_threshold(draft), *_clamps(draft), *_statistics(draft), *_after(draft))
+    written = (
+        *_limits(draft),
+        *_threshold(draft),
+        *_spellings(draft),
+        *_clamps(draft),
+        *_statistics(draft),
+        *_after(draft),
+    )
     return tuple(dict.fromkeys(written))
 
 
@@ -213,6 +220,21 @@ def _threshold(draft: FinalDraft) -> Iterator[str]:
         f"about {usually} {units} are usually hidden. The noise of that choice is drawn apart from the noise of the "
         "values, so intervals of shown groups hold as they are"
     )
+
+
+def _spellings(draft: FinalDraft) -> Iterator[str]:
+    """Say how texts are read as times and numbers where there are other ways to write them."""
+    for table, one in columns_read(draft.question.source):
+        known = draft.catalogue.tables[table].columns.get(one.column)
+        if known is None or known.stored is not Kind.TEXT:
+            continue
+        if one.format is not None:
+            how = f"as it is declared to be written ({one.format})"
+        elif known.facts.kind.is_time:
+            how = "by ISO 8601 alone (such as 2026-01-31)"
+        else:
+            continue
+        yield f"{one.column} is read {how}; other spellings are missing values"
 
 
 def _clamps(draft: FinalDraft) -> Iterator[str]:

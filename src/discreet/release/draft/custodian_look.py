@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, final
 from discreet.errors import InvalidParameter
 from discreet.release.round_numbers import outwards
 from discreet.schema.columns import Kind
+from discreet.schema.csv_file import CsvFile
 
 __all__ = [
     "FEWEST",
@@ -101,6 +102,7 @@ class FileLook:
     types: Mapping[str, str]
     told: Callable[[str], None] = field(default=lambda stage: None)  # what is done now, for the custodian's terminal
     known: dict[str, tuple[int, int]] = field(default_factory=dict)  # what `distinct` found
+    csv: CsvFile | None = None
 
     @property
     def rows(self) -> int:
@@ -156,7 +158,7 @@ class FileLook:
         self.told(f"looking at column {list(self.types).index(name) + 1} of {len(self.types)}: {name}")
         value, zeros = _quoted(name), False
         if kind is Kind.TEXT:
-            kind, value, zeros = self._read_as(value, present)
+            kind, value, zeros = self._read_as(name, present)
         owner = None if unit == "row" else _quoted(unit)
         common, rare, listed = self._common(value, owner, distinct, _LISTED_CODES if zeros else _LISTED)
         bounds = self._bounds(value, owner, kind) if kind.is_number or kind.is_time else None
@@ -172,23 +174,22 @@ class FileLook:
             zeros=zeros,
         )
 
-    def _read_as(self, value: str, present: int) -> tuple[Kind, str, bool]:
+    def _read_as(self, name: str, present: int) -> tuple[Kind, str, bool]:
         """Find the narrowest kind as which nearly all texts can be read, and whether digits have leading zeros."""
         from discreet.query.engines.sql_writer import Writer
         from discreet.query.functions.casts import write_cast
 
-        whole = f"CASE WHEN regexp_full_match({value}, '[-+]?[0-9]{{1,18}}') THEN {value}::BIGINT END"
+        value, (day, moment) = _quoted(name), self._times(name)
+        number = self._number(value)
+        whole = f"CASE WHEN regexp_full_match({number}, '[-+]?[0-9]{{1,18}}') THEN {number}::BIGINT END"
         zeros = f"CASE WHEN regexp_full_match({value}, '0[0-9]+') THEN 1 END"
         digits, padded = self._one(f"SELECT count({whole}), count({zeros}) FROM data")
         if present and digits >= _MOSTLY * present:
             return (Kind.TEXT, value, True) if padded >= FEWEST else (Kind.INTEGER, whole, False)
         # A session reads texts by the same casts.
-        real, day, moment = (
-            write_cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.REAL, Kind.DATE, Kind.TIMESTAMP)
-        )
         tried = (
-            (Kind.REAL, real),
-            (Kind.DATE, f"CASE WHEN length({value}) = 10 THEN {day} END"),
+            (Kind.REAL, write_cast(number, Kind.TEXT, Kind.REAL, Writer())),
+            (Kind.DATE, day),
             (Kind.TIMESTAMP, moment),
         )
         counts = self._one(f"SELECT {', '.join(f'count({sql})' for _, sql in tried)} FROM data")
@@ -196,6 +197,27 @@ class FileLook:
             if present and count >= _MOSTLY * present:
                 return kind, sql, False
         return Kind.TEXT, value, False
+
+    def _number(self, value: str) -> str:
+        """Write a text so that a number in it is one of SQL, as the file is said to be written."""
+        from discreet.query.engines.sql_writer import Writer
+        from discreet.query.functions.casts import write_number_by_format
+
+        format = None if self.csv is None else self.csv.number_format
+        return value if format is None else write_number_by_format(value, format, Writer())
+
+    def _times(self, name: str) -> tuple[str, str]:
+        """Write a text as a date and as a timestamp."""
+        from discreet.query.engines.sql_writer import Writer, path_text
+        from discreet.query.functions.casts import write_cast, write_time_by_format
+
+        value, format = _quoted(name), None if self.csv is None else self.csv.date_format(name)
+        if format is None:
+            day, moment = (write_cast(value, Kind.TEXT, kind, Writer()) for kind in (Kind.DATE, Kind.TIMESTAMP))
+            return f"CASE WHEN length({value}) = 10 THEN {day} END", moment
+        read = (write_time_by_format(value, kind, format, Writer()) for kind in (Kind.DATE, Kind.TIMESTAMP))
+        day, moment = (sql.replace("$p1", path_text(format)) for sql in read)
+        return day if "%H" not in format and "%I" not in format else "CAST(NULL AS DATE)", moment
 
     def _common(
         self, value: str, owner: str | None, distinct: int, most: int
@@ -229,7 +251,7 @@ class FileLook:
 
 
 @contextmanager
-def looking(path: Path, table: str, told: Callable[[str], None]) -> Iterator[FileLook]:
+def looking(path: Path | CsvFile, table: str, told: Callable[[str], None]) -> Iterator[FileLook]:
     """Open a file for looking, as a session would read it. A CSV file is read once, and then kept for all questions."""
     import duckdb
 
@@ -250,7 +272,8 @@ def looking(path: Path, table: str, told: Callable[[str], None]) -> Iterator[Fil
             told("reading the file")
             kept = "TABLE" if isinstance(held, Csv) else "VIEW"
             connection.execute(f"CREATE TEMP {kept} data AS SELECT * FROM {read_in_binary(relation, types)}")
-            yield FileLook(connection, {name: sql for name, sql in types.items() if kind_of(sql) is not None}, told)
+            offered = {name: sql for name, sql in types.items() if kind_of(sql) is not None}
+            yield FileLook(connection, offered, told, csv=path if isinstance(path, CsvFile) else None)
     except duckdb.Error:
         # Its text could hold a value.
         raise InvalidParameter(_UNREADABLE) from None

@@ -34,6 +34,7 @@ from discreet.release.draft.custodian_look import (
     unit_why,
 )
 from discreet.schema.columns import Kind
+from discreet.schema.csv_file import CsvFile
 
 __all__ = ["Draft", "draft_plan", "first_groupings", "first_measures", "plan_text", "toml_value"]
 
@@ -54,7 +55,14 @@ Spending = tuple[Fraction, Fraction | None]
 
 
 def plan_text(
-    said: Mapping[str, Any], *, table: str, source: str, once: Spending, ever: Spending, seen: Sequence[str] = ()
+    said: Mapping[str, Any],
+    *,
+    table: str,
+    source: str,
+    once: Spending,
+    ever: Spending,
+    seen: Sequence[str] = (),
+    csv: CsvFile | None = None,
 ) -> str:
     """Write the plan; `seen` are the fields whose values were read from the rows."""
     parts = (
@@ -64,6 +72,7 @@ def plan_text(
         _section("unit", _WHOM, _unit(said)),
         _section("budget", "what may be spent on these data, ever", _budget(ever)),
         _section(f"tables.{_key(table)}", "", {"source": source}),
+        "" if csv is None else _section(f"tables.{_key(table)}.csv", "how the file is written", _written(csv)),
         _columns(said, table),
         _section("release", "what one release of all tables may spend together", _budget(once) | {"split": "even"}),
         _schedule(said),
@@ -71,6 +80,15 @@ def plan_text(
         _publish(said, table),
     )
     return "\n".join(part for part in parts if part)
+
+
+def _written(file: CsvFile) -> dict[str, Any]:
+    """Return what a file is said to be, as far as it is not the usual."""
+    usual = CsvFile(path=file.path)
+    names = ("delimiter", "quote", "encoding", "decimal", "thousands", "line_breaks")
+    found = {name: getattr(file, name) for name in names if getattr(file, name) != getattr(usual, name)}
+    dates = file.dates if isinstance(file.dates, str) else dict(file.dates)
+    return found | ({"dates": dates} if dates else {})
 
 
 def _marks(said: Mapping[str, Any], table: str, seen: Sequence[str]) -> str:
@@ -216,6 +234,7 @@ class Draft:
     path: Path
     table: str
     proposals: tuple[Proposal, ...]
+    csv: CsvFile | None = None  # how the file is written, where that was said
 
     def __getitem__(self, field: str) -> Proposal:
         found = next((one for one in self.proposals if one.field == field), None)
@@ -242,7 +261,7 @@ class Draft:
         return replace(self, proposals=tuple(changed if one is known else one for one in self.proposals))
 
     def _looked_again(self, unit: str) -> Draft:
-        draft = draft_plan(self.path, unit=unit, table=self.table).value
+        draft = draft_plan(self.csv or self.path, unit=unit, table=self.table).value
         fields = {one.field for one in draft.proposals}
         for one in self.proposals:
             if one.why == _SAID and one.field in fields:
@@ -280,7 +299,7 @@ class Draft:
         )
         where = self.path.parent if folder is None else Path(folder)
         source = _from(where, self.path)
-        return plan_text(self.said, table=self.table, source=source, once=once, ever=ever, seen=self.seen)
+        return plan_text(self.said, table=self.table, source=source, once=once, ever=ever, seen=self.seen, csv=self.csv)
 
     @property
     def seen(self) -> tuple[str, ...]:
@@ -299,7 +318,7 @@ def _untold(stage: str) -> None:
 
 
 def draft_plan(
-    path: str | Path,
+    path: str | Path | CsvFile,
     *,
     unit: str | None = None,
     table: str | None = None,
@@ -311,7 +330,7 @@ def draft_plan(
     and no delta is proposed: how much protection is given up is for people to say.
 
     Args:
-        path: The private file: CSV or Parquet.
+        path: The private file: CSV (as `dp.csv` says, if it is written in another way) or Parquet.
         unit: The column whose values tell people apart, or "row".
         table: The name of the table in the plan; that of the file if not said.
         on_progress: A function that is told what is read now, for the custodian's terminal.
@@ -331,9 +350,10 @@ def draft_plan(
         >>> dp.release.read_release_plan("plan.toml").title
         'Visits to five clinics'
     """
-    file = Path(path)
+    written = path if isinstance(path, CsvFile) else None
+    file = Path(path.path if isinstance(path, CsvFile) else path)
     name = _table_name(file) if table is None else table
-    with looking(file, name, on_progress) as look:
+    with looking(written or file, name, on_progress) as look:
         units = _candidates(look)
         owner = _owner(look, units, unit)
         seen = [look.column(column, owner) for column in look.types if column != owner]
@@ -343,7 +363,7 @@ def draft_plan(
             *_chosen_columns(seen),
             *_publishing(seen),
         )
-    return NotPrivate(Draft(path=file, table=name, proposals=proposals))
+    return NotPrivate(Draft(path=file, table=name, proposals=proposals, csv=written))
 
 
 def _table_name(file: Path) -> str:

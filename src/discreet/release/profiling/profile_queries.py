@@ -22,7 +22,7 @@ from discreet.query.policy import INFERRED
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.profiling.cells import Bound, ListedCells, Partition, Presence, declared_cells
-from discreet.schema.columns import ExpressionFacts, Kind
+from discreet.schema.columns import ExpressionFacts, Kind, number_marks
 
 __all__ = [
     "ROUNDS",
@@ -81,7 +81,8 @@ def subjects_of(
     """List the columns of a table. Texts that hold numbers or dates are read so where the custodian says so."""
     read_as = _read_as(table, numbers, dates)
     columns = (column for column in table.columns.values() if column.name != table.unit)
-    found = tuple(_subject(column, read_as.get(column.name), with_delta) for column in columns)
+    format = None if table.csv is None else table.csv.number_format
+    found = tuple(_subject(column, read_as.get(column.name), with_delta, format) for column in columns)
     if not found:
         raise InvalidParameter(
             f"table {table.name!r} has no column besides {table.unit!r}: there is nothing to profile"
@@ -94,6 +95,8 @@ def _read_as(table: CatalogueTable, numbers: Iterable[str], dates: Iterable[str]
     for kind, names in ((Kind.REAL, numbers), (Kind.DATE, dates)):
         for wanted in names:
             column = _column(table, wanted)
+            if column.facts.kind is kind and not column.facts.is_bounded:
+                continue  # Its file declares so.
             if column.facts.kind is not Kind.TEXT or column.facts.members is not None:
                 raise InvalidParameter(f"column {wanted!r} is no text of which nothing is declared: leave it out here")
             if said.setdefault(column.name, kind) is not kind:
@@ -108,7 +111,7 @@ def _column(table: CatalogueTable, wanted: str) -> CatalogueColumn:
     raise InvalidParameter(f"table {table.name!r} has no column {wanted!r}. {nearest(wanted, table.columns)}")
 
 
-def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) -> ProfiledColumn:
+def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool, format: str | None) -> ProfiledColumn:
     facts, value = column.facts, name(column.name)
     if facts.kind is Kind.UNDECLARED:
         raise InvalidParameter(
@@ -116,8 +119,8 @@ def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) ->
             "frame, or hand the table over as Arrow or polars"
         )
     if read_as is not None:
-        written = "DOUBLE" if read_as is Kind.REAL else "DATE"
-        return _searched(column.name, read_as, f"CAST({value} AS {written})", with_delta)
+        written = f"CAST({value} AS DATE)" if read_as is Kind.DATE else f"CAST({_number(value, format)} AS DOUBLE)"
+        return _searched(column.name, read_as, written, with_delta)
     if facts.kind is Kind.BOOLEAN:
         cells: Partition = ListedCells((False, True), rest=False)
         return _known(column.name, facts.kind, value, cells, "true or false, by its type")
@@ -128,6 +131,20 @@ def _subject(column: CatalogueColumn, read_as: Kind | None, with_delta: bool) ->
         cells = declared_cells(low, high, facts.kind)
         return _known(column.name, facts.kind, value, cells, "between the bounds that were declared")
     return _searched(column.name, facts.kind, value, with_delta)
+
+
+def _number(value: str, format: str | None) -> str:
+    """Write a text of a declared format so that it is a number in SQL, and none where it is not by that format."""
+    if format is None:
+        return value
+    between, before = number_marks(format)
+    if between:
+        quoted = between.replace("'", "''")
+        value = f"REPLACE({value}, '{quoted}', '')"
+    if before == ".":
+        return value
+    plain = f"REPLACE({value}, ',', '.')"
+    return plain if between == "." else f"CASE WHEN {value} LIKE '%.%' THEN NULL ELSE {plain} END"
 
 
 def _known(column: str, kind: Kind, value: str, cells: Partition, basis: str) -> ProfiledColumn:

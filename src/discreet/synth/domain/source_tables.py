@@ -15,6 +15,7 @@ from discreet.query.engine import Deadline
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
 from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.schema.csv_file import CsvFile
 from discreet.synth.domain.domain import Domain, cells_of
 
 __all__ = ["UnreadTable", "domain_of_session", "file_table", "session_table", "table_of"]
@@ -47,16 +48,16 @@ def table_of(data: Any) -> UnreadTable:
     """Take a table of any known kind; no value is looked at."""
     if isinstance(data, UnreadTable):
         return data
-    if isinstance(data, (str, Path)):
-        return file_table(Path(data))
+    if isinstance(data, (str, Path, CsvFile)):
+        return file_table(data if isinstance(data, CsvFile) else Path(data))
     if isinstance(data, Mapping):
         return _of_mapping(data)
     names = column_names(data)
     if names is not None:
         return _of_columns(names, lambda: table_columns(data), len(data))
     raise InvalidParameter(
-        f"a table must be of pandas, polars or Arrow, a dictionary of columns, or a path of a CSV or Parquet file, "
-        f"not {type(data).__name__}"
+        f"a table must be of pandas, polars or Arrow, a dictionary of columns, a path of a CSV or Parquet file, or "
+        f"dp.csv(path), not {type(data).__name__}"
     )
 
 
@@ -87,7 +88,7 @@ _NAME = "table"
 _SECONDS = 3600.0
 
 
-def file_table(path: Path) -> UnreadTable:
+def file_table(path: Path | CsvFile) -> UnreadTable:
     """Take a file of comma-separated values or a Parquet file; its header or schema is looked at."""
     engine = WorkerEngine({_NAME: path})
 
