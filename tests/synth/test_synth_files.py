@@ -40,17 +40,35 @@ def test_a_promise_to_nobody_in_particular_is_refused(saved: Path, claim: dict[s
         dp.synth.load(saved)
 
 
-def test_the_exact_page_is_for_its_owner_alone(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def beside(saved: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The model, with its table as t.csv in the working folder."""
     monkeypatch.chdir(saved.parent)
     monkeypatch.setattr(
         "discreet.lab.evaluation.evaluation_page.page", lambda found: found.heading
     )  # Pictures take seconds.
     rows = zip(TABLE["a"], TABLE["b"], strict=True)
     Path("t.csv").write_text("\n".join(["a,b", *(f"{a},{b}" for a, b in rows)]), encoding="utf-8")
-    evaluated(saved, Path("t.csv"), None, holdout=None, refits=0, out=None)
+    return saved
+
+
+def test_the_exact_page_is_for_its_owner_alone(beside: Path) -> None:
+    evaluated(beside, Path("t.csv"), None, holdout=None, refits=0, out=None)
     page = Path("evaluation-not-private.html")
     assert "NOT PRIVATE" in page.read_text(encoding="utf-8")
     assert page.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize(
+    ("options", "refitted"), [([], [True]), (["--holdout", "t.csv"], [False]), (["--refits", "0"], [])]
+)
+def test_membership_attacks_run_unless_they_are_left_out(
+    beside: Path, capfd: pytest.CaptureFixture[str], options: list[str], refitted: list[bool]
+) -> None:
+    assert run(["synth", "evaluate", str(beside), "t.csv", "--json", *options]) == Code.OK
+    found = json.loads(capfd.readouterr().out)
+    assert [one["refitted"] for one in found["evaluation"]["attacks"]["membership"]] == refitted
+    assert ("--refits 4" in found["text"]) is (refitted == [])  # What was left out names what runs it.
 
 
 def test_attacks_that_would_not_be_run_are_refused(capfd: pytest.CaptureFixture[str]) -> None:

@@ -41,6 +41,7 @@ __all__ = [
 ]
 
 _MODEL = ".safetensors"
+_REFITS = 4
 _NOT_PRIVATE, _PUBLIC = Path("evaluation-not-private.html"), Path("evaluation.html")
 
 
@@ -131,16 +132,20 @@ def evaluated(
     label: str | None,
     *,
     holdout: Path | CsvFile | None,
-    refits: int,
+    refits: int | None,
     out: Path | None,
 ) -> EvaluatedModel:
-    """Compare a model with the real table, exactly: for whoever holds the data."""
+    """Compare a model with the real table, exactly, and attack it: for whoever holds the data."""
     from discreet.lab.evaluation import evaluate
 
     page, model = out or _NOT_PRIVATE, _table_model(file)
+    if refits is None:  # Without a hold-out, membership attacks need tables whose members are known.
+        refits = 0 if holdout is not None else _REFITS
+        if refits:
+            note(f"membership attacks refit the model to {refits} random halves; --refits 0 leaves them out")
     again = refitting(model) if refits else None
     found = evaluate(
-        model, real, title=file.stem, label=label, holdout=holdout, refit=again, refits=refits or 4, say=note
+        model, real, title=file.stem, label=label, holdout=holdout, refit=again, refits=refits or _REFITS, say=note
     ).value
     place(page, found.html().encode())  # It tells about real people: nobody but its owner may read it.
     return EvaluatedModel.of(found, page)

@@ -67,8 +67,11 @@ _Real = Annotated[Path, typer.Argument(help="The real table, or a public one wit
 _Told = Annotated[str | None, typer.Option("--label", help="The column that classifiers learn to predict.")]
 _Holdout = Annotated[Path | None, typer.Option("--holdout", help="Real rows that the model never saw.")]
 _Refits = Annotated[
-    int,
-    typer.Option("--refits", help="Number of refits to random halves of the table (4, 6, …), for membership attacks."),
+    int | None,
+    typer.Option(
+        "--refits",
+        help="Refits to random halves for membership attacks: 4, 6, …, or 0 for none; 4 unless there is a hold-out.",
+    ),
 ]
 _Public = Annotated[bool, typer.Option("--public", help="TABLE is public: the report may be published.")]
 _PageOut = Annotated[Path | None, typer.Option("--out", help="The HTML page to write.")]
@@ -153,7 +156,7 @@ def evaluate(
     table: _Real,
     label: _Told = None,
     holdout: _Holdout = None,
-    refits: _Refits = 0,
+    refits: _Refits = None,
     public: _Public = False,
     delimiter: Delimiter = None,
     quote: Quote = None,

@@ -205,7 +205,7 @@ def _attacks(evaluation: Evaluation, attacked: Attacked) -> Iterator[Verdict]:
             "look",
             "privacy",
             "No attack was run that could show who is in the data: that needs rows that were held out, or the table "
-            "made anew from halves of the rows (holdout=…, refit=…).",
+            "made anew from halves of the rows (holdout=…, refit=…; `synth evaluate` has --holdout and --refits 4).",
         )
 
 

@@ -102,7 +102,7 @@ def _attacks(evaluation: Evaluation) -> tuple[str, str]:
     if evaluation.alarming:
         return "give people away", "do not publish"
     if attacked is None or not attacked.searches:
-        return "not run", "they need rows that were held out"
+        return "not run", "they need a hold-out or refits"
     better = any(one.finds(evaluation.error) for one in attacked.searches)
     return ("found a little", "within the promise") if better else ("found nobody", "more often than guessing")
 
