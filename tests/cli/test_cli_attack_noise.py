@@ -66,6 +66,7 @@ def test_a_bundle_is_explained_by_its_own_noise(own, capfd):
     bundle = str(FORMATS / "bundle" / "bundle")
     ran = told(capfd, "explain-epsilon", "--bundle", bundle)
     assert ran.code == 0, ran.err
+    assert "Is one patient in the data or not?" in ran.out
     assert "in at most 59.0 %" in ran.out.replace("59 %", "59.0 %"), "the number of its guarantee.md"
     for more in (["1"], ["--delta", "1e-6"], ["--mu", "1"]):
         refused = told(capfd, "explain-epsilon", *more, "--bundle", bundle)

@@ -145,3 +145,18 @@ def test_details_are_shown_when_they_are_asked_for(discreet, people):
     entries = discreet("ledger", "history", "--policy", "own.toml", "--json").json["entries"]
     assert [one["price"] for one in entries if one["kind"] == "charge"] == ["ε = 1 at δ = 1e-6"]
     assert entries[0]["budget"] == "ε = 4, δ = 1e-05"
+
+
+@pytest.mark.parametrize(
+    ("unit", "called"),
+    [
+        ('column = "row"', "row"),
+        ('column = "patient"\nname = "household"', "household"),
+        ('column = ["clinic", "patient"]', "combination of clinic and patient"),
+    ],
+)
+def test_a_budget_calls_the_unit_as_its_policy_does(discreet, folder, unit, called):
+    policy = folder / "policy.toml"
+    policy.write_text(policy.read_text().replace('column = "row"', unit))
+    told = went(discreet("budget", "--policy", "policy.toml", "--json")).json["guarantee"]
+    assert told.endswith(f"for one {called} (add-remove)")

@@ -359,7 +359,7 @@ def test_a_refused_claim_writes_nothing(book: Ledger) -> None:
         book.claim(SMALL, relation=ADD, purpose="no time", seconds=0)
     with pytest.raises(InvalidParameter, match="accounted under ADD_REMOVE"):
         book.claim(SMALL, relation=Relation.REPLACE_ONE, purpose="other neighbours", seconds=LONG)
-    with pytest.raises(Refused, match="protects everybody who shares a row"):
+    with pytest.raises(Refused, match="protects each row by itself, and this charge protects everybody who shares a p"):
         book.claim(SMALL, relation=ADD, purpose="other units", unit="person", seconds=LONG)
     assert kinds(book) == before
 

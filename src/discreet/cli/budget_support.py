@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import Block, Meter, Styled, level_style, note
-from discreet.cli.policies import open_ledger, read_any_policy
+from discreet.cli.policies import open_ledger, read_any_policy, unit_noun
 from discreet.errors import InvalidParameter
 from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
@@ -46,7 +46,7 @@ def raised(
         ledger.raise_budget(chosen, reason=reason, principal=principal)
         if declared is not None and declared != chosen:
             note(f"Write the new budget into {policy.name} too, or it is refused:\n{budget_toml(chosen, indent='  ')}")
-        return BudgetNow.of(ledger, principal=principal, project="")
+        return BudgetNow.of(ledger, principal=principal, project="", noun=unit_noun(policy))
 
 
 def _new(said: str | None, old: Fraction | None, name: str) -> Fraction | None:
@@ -93,14 +93,19 @@ class BudgetNow:
     more: int | None  # of them; null before the first charge
 
     @classmethod
-    def of(cls, ledger: Ledger, *, principal: str, project: str, at: Fraction | None = None) -> BudgetNow:
-        """Read a ledger, for one who asks; the price of the last charge is told at a delta."""
+    def of(
+        cls, ledger: Ledger, *, principal: str, project: str, at: Fraction | None = None, noun: str | None = None
+    ) -> BudgetNow:
+        """Read a ledger, for one who asks; the price of the last charge is told at a delta.
+
+        `noun` is what a policy calls one unit; a ledger has no names, only what tells units apart.
+        """
         account, spent = ledger.account, ledger.spent(at=at)
         left = ledger.left(principal=principal, project=project)
         quotas = ledger.quotas_left(principal=principal, project=project)
         return cls(
             dataset=account.dataset,
-            guarantee=f"{account.budget.describe()} for one {account.unit} ({account.relation.value})",
+            guarantee=f"{account.budget.describe()} for one {noun or account.unit} ({account.relation.value})",
             charges=spent.charges,
             budget=_amount(account.budget, down, account.budget.describe()),
             spent=_amount(spent, up, spent.describe()),

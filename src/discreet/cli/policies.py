@@ -32,6 +32,7 @@ __all__ = [
     "open_session",
     "read_any_policy",
     "release_delta",
+    "unit_noun",
     "with_progress",
 ]
 
@@ -65,6 +66,11 @@ def release_delta(path: Path) -> Fraction | None:
     from discreet.release import read_release_plan
 
     return read_release_plan(path).allowance.delta
+
+
+def unit_noun(path: Path) -> str | None:
+    """Return what a policy or a plan calls one unit; None where a ledger is named, which has no names."""
+    return None if path.suffix == ".ledger" else read_any_policy(path).unit.noun
 
 
 def needed(path: Path | None) -> Path:

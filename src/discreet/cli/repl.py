@@ -218,7 +218,8 @@ class Sitting:
         return None if self._limit is None else self._limit - self._spent
 
     def _budget(self, _: str) -> None:
-        show(BudgetNow.of(self._session.ledger, principal=self._principal, project=""), as_json=False)
+        noun = self._session.unit.noun
+        show(BudgetNow.of(self._session.ledger, principal=self._principal, project="", noun=noun), as_json=False)
         if self._limit is not None:
             note(f"this sitting: ε = {float(self._spent):.6g} of {float(self._limit):.6g}")
 

@@ -151,9 +151,16 @@ def check_unit(unit: str, account: Account) -> None:
     """Refuse a charge that protects somebody else: what one row gives says nothing about a person with many."""
     if unit != account.unit:
         raise Refused(
-            f"this data set protects everybody who shares a {account.unit}, and this charge protects a {unit}: "
-            "bound what each of them gives, and name the unit with the charge"
+            f"this data set protects {_whom(account.unit)}, and this charge protects {_whom(unit)}: bound what each "
+            "of them gives, and name the unit with the charge"
         )
+
+
+def _whom(unit: str) -> str:
+    """Say whom an account protects: its ledger has the column, or all that a unit is made of, and no other name."""
+    if unit == "row":
+        return "each row by itself"
+    return f"everybody who shares {unit}" if unit.startswith("[") else f"everybody who shares a {unit}"
 
 
 def question_of(facts: Mapping[str, Any]) -> str | None:

@@ -171,6 +171,7 @@ class Meaning:
         found: The largest true positive rate at some false positive rates.
         beliefs: How far beliefs may move; empty without an epsilon.
         compared: Public deployments, and the largest share of right guesses against each.
+        noun: What one unit is called.
 
     Examples:
         >>> meaning = dp.privacy.explain_epsilon(1)
@@ -187,6 +188,7 @@ class Meaning:
     found: tuple[FoundShare, ...]
     beliefs: tuple[Belief, ...]  # none without an epsilon
     compared: tuple[tuple[Deployment, float], ...]  # others, and the success against them
+    noun: str = "person"
 
     @property
     def odds(self) -> float | None:
@@ -382,8 +384,8 @@ def told(meaning: Meaning) -> str:
 def sentences(meaning: Meaning) -> Iterator[str]:
     """Say the two things that matter most."""
     yield (
-        "Is one person in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees what was "
-        f"released, in at most {chance_up(meaning.success)}."
+        f"Is one {meaning.noun} in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees "
+        f"what was released, in at most {chance_up(meaning.success)}."
     )
     yield from _reconciled(meaning)
     if meaning.odds is None:

@@ -64,7 +64,7 @@ class Unit:
         >>> dp.Unit("SERIALNO", name="household").nouns
         'households'
         >>> dp.Unit("user", window="day", time="at").noun
-        'user and day'
+        'day of one user'
     """
 
     column: str | Sequence[str]  # "row" protects rows; a column of that name cannot be the unit
@@ -140,10 +140,11 @@ class Unit:
     @property
     def noun(self) -> str:
         """What one unit is called."""
-        if self.name is not None:
-            return self.name if self.window is None else f"{self.name} and {self.window}"
-        parts = [*self.columns, *([] if self.window is None else [self.window])]
-        return enumerated(parts) if parts else self.called
+        if self.is_row:
+            return self.called
+        several = len(self.columns) > 1  # "each hospital and patient" would promise something to hospitals too
+        whose = self.name or (f"combination of {enumerated(self.columns)}" if several else self.columns[0])
+        return whose if self.window is None else f"{self.window} of one {whose}"
 
     @property
     def is_composed(self) -> bool:
@@ -153,8 +154,25 @@ class Unit:
     @property
     def identity(self) -> str:
         """What tells units apart, in a sentence: the columns, and the time of a window."""
-        parts = [*self.columns, *([] if self.time is None else [self.time])]
-        return enumerated(parts) if parts else self.called
+        return enumerated(self._parts) if self._parts else self.called
+
+    @property
+    def missing(self) -> str:
+        """What a row lacks that belongs to no unit, in a sentence: one of the columns, or the time."""
+        return " or ".join(self._parts) if self._parts else self.called
+
+    @property
+    def _parts(self) -> tuple[str, ...]:
+        return (*self.columns, *(() if self.time is None else (self.time,)))
+
+    @property
+    def shared(self) -> str:
+        """What all rows of a unit have in common, in a sentence that is exact."""
+        quoted = enumerated([f"“{column}”" for column in self.columns])
+        values = f"one value of the column {quoted}"
+        if len(self.columns) > 1:
+            values = f"one value of each of the columns {quoted}"
+        return values if self.window is None else f"{values} and one {self.window} of “{self.time}” in UTC"
 
     @property
     def account(self) -> str:

@@ -161,8 +161,12 @@ def test_a_changed_copy_of_a_unit_is_what_it_says():
 
 def test_texts_say_what_is_protected():
     unit = dp.Unit("user", window="day", time="at", name="visitor")
-    assert unit.noun == "visitor and day"
+    assert unit.noun == "day of one visitor"
     assert "each day by itself (for k days of one person ε is k times as large)" in unit.whom
+    assert unit.shared == "one value of the column “user” and one day of “at” in UTC"
+    assert unit.missing == "user or at"
+    assert dp.Unit(PARTS).noun == "combination of hospital and patient", "hospitals are promised nothing"
+    assert dp.Unit(PARTS).shared == "one value of each of the columns “hospital” and “patient”"
     assert dp.Unit(PARTS).whom == "everybody who shares a hospital and patient"
 
 
@@ -211,7 +215,7 @@ def test_answers_explanations_and_made_up_rows_work(tmp_path):
     table = pa.table({"user": ["u", "v"], "at": pa.array([date(2026, 1, 1)] * 2, pa.date32()), "cost": [1, 2]})
     with opened(tmp_path, table, dp.Unit("user", window="day", time="at")) as session:
         plan = session.sql("SELECT COUNT(*) AS n, SUM(cost) AS s FROM stays", epsilon=1)
-        assert "user and day" in str(plan.explain())
+        assert "day of one user" in str(plan.explain())
         assert len(plan.dummy()) == 1
         plan.release()
         assert session.history()[-1].kind == "answer"

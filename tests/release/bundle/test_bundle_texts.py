@@ -249,6 +249,26 @@ class TestUnit:
         assert "if its households plus noise exceed" in texts["report.html"]
         assert "one household is counted on one day of the series" in texts["dictionary.md"]
 
+    @pytest.mark.parametrize(
+        ("unit", "said"),
+        [
+            (
+                Unit(["clinic", "patient"]),
+                "Every combination of clinic and patient is protected: everybody who shares one value of each of the "
+                "columns “clinic” and “patient”, with all their rows in all private tables together.",
+            ),
+            (
+                Unit("patient", window="day", time="admitted", name="visitor"),
+                "Every day of one visitor is protected: everybody who shares one value of the column “patient” and one "
+                "day of “admitted” in UTC, with all their rows of that day in all private tables together.",
+            ),
+        ],
+    )
+    def test_units_of_several_columns_and_of_windows_are_told_in_words(self, published, unit, said):
+        texts = texts_of(with_policy(published, unit=unit))
+        assert said in texts["README.txt"]
+        assert not [name for name, text in texts.items() if unit.account in text and name != "registry.json"]
+
     def test_a_text_that_takes_the_column_for_the_name_is_noticed(self, households):
         unnamed = with_policy(households, unit=replace(households.plan.policy.unit, name=None))
         found = {name for name, text in texts_of(unnamed).items() if re.search(NAMED_BY_ITS_COLUMN, text)}

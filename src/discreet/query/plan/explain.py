@@ -195,7 +195,7 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     where = " in each" if groups else ""
     yield (
         f"each {unit.noun} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
-        f"without {unit.identity} are left out"
+        f"without {unit.missing} are left out"
     )
     yield from _cut(draft)
 

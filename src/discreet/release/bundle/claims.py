@@ -49,6 +49,8 @@ class StatedGuarantee:
 
     unit: str  # the column, or "row"
     noun: str  # what one unit is called
+    shared: str  # what all rows of a unit have in common; nothing for rows
+    window: str | None  # the stretch of time that is protected, if it is not all time
     event: Event  # everything in the bundle that protects this unit: the release, and series that were paid for before
     epsilon: float  # of that event
     delta: Fraction
@@ -66,6 +68,11 @@ class StatedGuarantee:
     @property
     def is_row(self) -> bool:
         return self.unit == "row"
+
+    @property
+    def is_composed(self) -> bool:
+        """Whether a unit is made of several columns, or of a window."""
+        return bool(self.shared) and self.shared != f"one value of the column “{self.unit}”"
 
     @property
     def epsilon_text(self) -> str:
@@ -87,6 +94,8 @@ def claim_of(published: Published) -> StatedGuarantee:
     return StatedGuarantee(
         unit=policy.unit.account,
         noun=policy.unit.noun,
+        shared=policy.unit.shared if policy.unit.columns else "",
+        window=policy.unit.window,
         event=event,
         epsilon=level,
         delta=published.delta,

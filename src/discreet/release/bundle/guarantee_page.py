@@ -86,7 +86,8 @@ def _invariants(published: Published) -> Iterator[str]:
 
 
 def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
-    unit = "one row" if claim.is_row else f"all rows that share one value of `{claim.unit}`, in all private tables"
+    shared = line(claim.shared) if claim.is_composed else f"one value of `{claim.unit}`"
+    unit = "one row" if claim.is_row else f"all rows that share {shared}, in all private tables"
     yield "## The same in formulas"
     seen = ["the fields of the plan that were read from the data when it was drafted"] if claim.from_data else []
     excepted = [*map(code, claim.apart), *seen]
@@ -98,9 +99,10 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     )
     yield f"    P[M(D) ∈ S] ≤ e^ε · P[M(D′) ∈ S] + δ      with ε = {claim.epsilon_text} and δ = {claim.delta_text}."
     if claim.apart:
+        one = line(claim.noun) if claim.is_composed else f"`{claim.unit}`"
         yield (
             f"For {' and '.join(map(code, claim.apart))} the same holds with the ε and δ of its own that are told "
-            f"above, for neighbours that differ by the rows of one `{claim.unit}` on one day."
+            f"above, for neighbours that differ by the rows of one {one} on one day."
         )
     yield (
         "Tidy values, charts and this text are computed from M alone and change nothing. For every test that tells D "
@@ -200,6 +202,8 @@ def _guarantee(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
 
 def _unit_of(claim: StatedGuarantee) -> str:
     """Name the unit, and the column that tells it from others."""
+    if claim.is_composed:
+        return f"{claim.noun} (who shares {claim.shared})"
     return claim.noun if claim.noun == claim.unit else f"{claim.noun} (who shares a value of {claim.unit})"
 
 

@@ -32,7 +32,7 @@ from discreet.release.published import LedgerMark, Published, PublishedTable, Ru
 if TYPE_CHECKING:
     from discreet.release.pricing.priced_release import PricedRelease
 
-__all__ = ["rebuilt"]
+__all__ = ["bundled_plan", "rebuilt"]
 
 _WRITERS = ("discreet", "sqlglot")  # Whose other versions may word things otherwise.
 
@@ -90,24 +90,32 @@ def _problems(
     yield from found or _of_files(_with_tidy(published, tables), files, manifest)
 
 
-def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path | None]:
-    """Read the plan of a bundle as if it lay where its ledger says; return that folder too, if the ledger is there."""
+def bundled_plan(written: bytes) -> ReleasePlan:
+    """Read the plan that lies in a bundle; the files that it names are not there."""
+    return _read(written)[0]
+
+
+def _read(written: bytes) -> tuple[ReleasePlan, Path]:
     from discreet.release.plan_reader import read_release_plan
 
-    with TemporaryDirectory() as folder:
-        path = Path(folder).resolve() / "plan.toml"
-        path.write_bytes(written)
-        plan = read_release_plan(path)
+    with TemporaryDirectory() as made:
+        folder = Path(made).resolve()
+        (folder / "plan.toml").write_bytes(written)
+        return read_release_plan(folder / "plan.toml"), folder
+
+
+def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path | None]:
+    """Read the plan of a bundle as if it lay where its ledger says; return that folder too, if the ledger is there."""
+    plan, folder = _read(written)
     home = ledger.resolve().parent
-    if plan.policy.ledger.is_relative_to(path.parent):
+    if plan.policy.ledger.is_relative_to(folder):
         # Up to the plan by the folders that it names, if the ledger is in these: a forged plan leads nowhere else.
-        for name in reversed(plan.policy.ledger.relative_to(path.parent).parts[:-1]):
+        for name in reversed(plan.policy.ledger.relative_to(folder).parts[:-1]):
             if home.name != name:
                 return plan, None
             home = home.parent
     moved = {
-        name: replace(table, source=_moved(table.source, path.parent, home))
-        for name, table in plan.policy.tables.items()
+        name: replace(table, source=_moved(table.source, folder, home)) for name, table in plan.policy.tables.items()
     }
     return replace(plan, policy=replace(plan.policy, tables=moved)), home
 

@@ -24,7 +24,7 @@ from discreet.release.bundle.manifest import (
     sha256,
     signer_of,
 )
-from discreet.release.bundle.rebuild import rebuilt
+from discreet.release.bundle.rebuild import bundled_plan, rebuilt
 from discreet.release.bundle.table_files import EXACT, ExactTable, read_exact, same_parquet, table_files
 from discreet.release.signatures import PublicKey, read_public_key
 
@@ -208,11 +208,13 @@ def explain_bundle(path: str | Path) -> Meaning:
         raise InvalidParameter(
             f"{found.name} is not consistent, so its ε cannot be explained: see discreet bundle verify"
         )
-    event, delta, relation = promised(_manifest(hold(Path(path))))
+    held = hold(Path(path))
+    event, delta, relation = promised(_manifest(held))
     meaning = explain(event, delta=delta, relation=relation)
     at = f", δ = {significant_up(delta)}" if delta else ""
     told = "no ε" if meaning.epsilon is None else f"ε = {significant_up(meaning.epsilon)}"
-    return replace(meaning, said=f"{found.name}, {told}{at}")
+    noun = bundled_plan(held.files["plan.toml"]).policy.unit.noun
+    return replace(meaning, said=f"{found.name}, {told}{at}", noun=noun)
 
 
 def _ledger(

@@ -56,9 +56,10 @@ def who_words(claim: StatedGuarantee) -> str:
             "Each row of the private tables is protected by itself. A person with several rows is protected less: once "
             "for each of them."
         )
+    within = "" if claim.window is None else f" of that {claim.window}"
     return (
-        f"Every {claim.noun} is protected: everybody who shares one value of the column “{claim.unit}”, with all their "
-        "rows in all private tables together. Whether their data were used at all is protected too."
+        f"Every {claim.noun} is protected: everybody who shares {claim.shared}, with all their rows{within} in all "
+        "private tables together. Whether their data were used at all is protected too."
     )
 
 

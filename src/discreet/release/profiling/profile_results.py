@@ -354,7 +354,7 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"{_together(unit)} {_limits(unit)}, taken at random if there are more; rows without a {unit.identity} "
+        else f"{_together(unit)} {_limits(unit)}, taken at random if there are more; rows without a {unit.missing} "
         "are left out. Counts are of the counted rows (contribution bounding)."
     )
     return (
@@ -367,6 +367,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
 def _together(unit: Unit) -> str:
     if unit.name is None:
         return f"Everybody who shares a {unit.identity} is protected together."
+    if unit.window is not None:
+        return f"Each {unit.noun} is protected: all rows that share {unit.shared}."
     return f"Each {unit.name} is protected: everybody who shares a {unit.identity}, together."
 
 
