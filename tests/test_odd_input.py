@@ -10,6 +10,8 @@ import pytest
 
 import discreet as dp
 from discreet import release, synth
+from discreet.cli.command_runner import run
+from discreet.cli.exits import Code
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.names import check_name, check_path, escaped
 from discreet.schema import toml_document
@@ -234,3 +236,25 @@ def test_odd_numbers_are_refused_everywhere(number: Any) -> None:
     ):
         with pytest.raises(DiscreetError):
             attempt()
+
+
+@pytest.mark.parametrize("number", ["1e5000", "1e999999999", "nan", "½", "١", "0x1", "1" * 100_000, "", "1/0", "1_000"])
+def test_odd_numbers_on_the_command_line_are_usage(
+    number: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("d.csv").write_text("id,sex\n" + "".join(f"{row},f\n" for row in range(30)), encoding="utf-8")
+    for words in (
+        ["explain-epsilon", number],
+        ["explain-epsilon", "--rho", number],
+        ["explain-epsilon", "--mu", number],
+        ["explain-epsilon", "1", "--delta", number],
+        ["account", "calibrate", "--epsilon", number, "--delta", "1e-5"],
+        ["init", "d.csv", "--unit", "id", "--epsilon", number, "--out", "own.toml", "--yes"],
+        ["init", "d.csv", "--unit", "id", "--epsilon", "1", "--lifetime-epsilon", number, "--out", "a.toml", "--yes"],
+        ["profile", "d.csv", "--unit", "id", "--epsilon", number, "--max-epsilon", "1", "--lifetime-epsilon", "1"],
+        ["profile", "d.csv", "--unit", "id", "--epsilon", "1", "--max-epsilon", "1", "--lifetime-epsilon", number],
+    ):
+        assert run(words) == Code.USAGE, words[:2]
+        assert len(capfd.readouterr().err) < 500
+    assert not list(tmp_path.glob("*.toml"))

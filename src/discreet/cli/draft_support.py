@@ -52,6 +52,9 @@ def drafted(
         raise InvalidParameter(
             "there is no terminal to ask on: say --yes to take all proposals, and read the plan after"
         )
+    for epsilon, delta in ((amounts.epsilon, amounts.delta), (amounts.lifetime_epsilon, amounts.lifetime_delta)):
+        if epsilon is not None:
+            Budget(epsilon, delta)  # What cannot be is refused before the file is looked at.
     with working(f"looking at {data.name}") as current:  # How far it is may be told: this is the custodian's terminal.
         seen = draft_plan(
             file,

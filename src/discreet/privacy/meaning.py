@@ -278,6 +278,9 @@ def explain(
     )
 
 
+_LARGEST = 10**300
+
+
 def explain_epsilon(
     epsilon: Number | None = None, *, delta: Number = 0, rho: Number | None = None, mu: Number | None = None
 ) -> Meaning:
@@ -304,10 +307,10 @@ def explain_epsilon(
         raise InvalidParameter("say exactly one of epsilon, rho and mu: what to explain")
     level = read_delta(delta)
     if rho is not None:
-        return explain(ZCDP(rho), delta=level, said=f"ρ = {_plain(rho, 'rho')}")
+        return explain(ZCDP(rho), delta=level, said=f"ρ = {float(_explainable(rho, 'rho')):.6g}")
     if mu is not None:
-        return explain(GDP(mu), delta=level, said=f"µ = {_plain(mu, 'mu')}")
-    amount = positive(epsilon if epsilon is not None else 0, name="epsilon")
+        return explain(GDP(mu), delta=level, said=f"µ = {float(_explainable(mu, 'mu')):.6g}")
+    amount = _explainable(epsilon if epsilon is not None else 0, "epsilon")
     event: Event = ApproxDP(amount, level) if level else PureDP(amount)
     return explain(event, delta=level, said=_said(float(amount), level))
 
@@ -347,8 +350,11 @@ def _said(level: float | None, delta: Fraction) -> str:
     return f"{name}, δ = {float(delta):.3g}" if delta else name
 
 
-def _plain(value: Number, name: str) -> str:
-    return f"{float(positive(value, name=name)):.6g}"
+def _explainable(value: Number, name: str) -> Fraction:
+    amount = positive(value, name=name)
+    if amount > _LARGEST:
+        raise InvalidParameter(f"{name} must be at most 1e300: it protects nobody long before")
+    return amount
 
 
 def _line(line: Deployment, success: float) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def test_names_of_two_words_stand_in_double_quotes(sql: str) -> None:
 
 def test_top_is_limit() -> None:
     assert "LIMIT 5" in hint("SELECT TOP 5 city, COUNT(*) AS n FROM people GROUP BY city")
+    for first in ("FETCH FIRST 5 ROWS ONLY", "FETCH NEXT ROW ONLY", "OFFSET 2 ROWS FETCH FIRST 5 ROWS ONLY"):
+        assert "LIMIT 5" in hint(f"SELECT city, COUNT(*) AS n FROM people GROUP BY city {first}"), first
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,8 @@ def test_an_aggregate_of_another_dialect_is_named_as_it_is_here(call: str, ours:
 def test_a_function_of_another_dialect_is_named_as_it_is_here() -> None:
     assert "3.141592653589793" in hint("SELECT COUNT(*) AS n FROM people WHERE age > PI()")
     assert "COALESCE" in hint("SELECT COUNT(*) AS n FROM people WHERE ISNULL(age, 0) > 1")
+    assert "CASE x WHEN" in hint("SELECT COUNT(*) AS n FROM people WHERE DECODE(age, 1, 2, 3) = 2")
+    assert "CASE x WHEN" in hint("SELECT COUNT(*) AS n FROM people WHERE DECODE(age, 1) = 2")
     assert function_hint("no_such_function") is None
 
 

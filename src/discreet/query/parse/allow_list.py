@@ -205,7 +205,14 @@ CLASSES: Mapping[str, Advice] = {
     ),
 }
 
+_FETCH = (
+    "FETCH FIRST is not answered",
+    "it is spelled otherwise here",
+    "write LIMIT 5 at the end: SELECT … ORDER BY n DESC LIMIT 5",
+)
 SLOTS: Mapping[str, Advice] = {
+    "Fetch.direction": _FETCH,
+    "Fetch.count": _FETCH,
     "qualify": ("QUALIFY is not answered", "a window looks at other people's rows", "filter groups with HAVING"),
     "windows": _WINDOW,
     "sample": (

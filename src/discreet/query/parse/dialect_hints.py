@@ -58,10 +58,12 @@ def function_hint(name: str) -> str | None:
 
 
 def unreadable_hint(text: str, tokens: Sequence[Token]) -> str | None:
-    """Return what may be meant by a text that is no SQL here: other quotes, TOP, or a name of two words."""
+    """Return what may be meant by a text that is no SQL here: other quotes, DECODE, TOP, or a name of two words."""
     if "`" in text or _has_bracketed_name(tokens):
         return _QUOTES
     words = [token.text.upper() for token in tokens]
+    if ("DECODE", "(") in pairwise(words):  # Two arguments are another function, which is all that is read here.
+        return _FUNCTIONS["DECODE"]
     if "TOP" in words[:3]:
         return "write LIMIT 5 at the end: SELECT … ORDER BY n DESC LIMIT 5"
     if any(_follow(first, second) for first, second in pairwise(tokens)):

@@ -15,7 +15,7 @@ from typing import Any, final
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import percent, printable
-from discreet.ledger.budget import readable
+from discreet.ledger.budget import Budget, readable
 from discreet.privacy.not_private import NotPrivate
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.draft.custodian_look import (
@@ -297,6 +297,8 @@ class Draft:
             once[0] if lifetime_epsilon is None else positive(lifetime_epsilon, name="lifetime_epsilon"),
             once[1] if lifetime_delta is None else exact_or_none(lifetime_delta, name="lifetime_delta"),
         )
+        for amount in (once, ever):
+            Budget(*amount)  # It refuses what no ledger keeps, such as an epsilon of 1e5000.
         where = self.path.parent if folder is None else Path(folder)
         source = _from(where, self.path)
         return plan_text(self.said, table=self.table, source=source, once=once, ever=ever, seen=self.seen, csv=self.csv)
