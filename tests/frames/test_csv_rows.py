@@ -1,19 +1,23 @@
-"""A line of a CSV file is a row: whatever stands in one, all others are read as if it were not there."""
+"""Rows of a CSV file: whatever stands in one, all others are read as if it were not there."""
 
 from __future__ import annotations
 
+import csv as standard
 import gzip
 import itertools
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import duckdb
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from discreet.frames import csv_rows
 from discreet.frames.csv_rows import LONGEST_LINE, CsvRows
-from discreet.schema.csv_file import csv, fields_of
+from discreet.schema.csv_file import csv, fields_of, goes_on
 
 Row = tuple[str | None, ...]
 HEADER = b"who;x;s\n"
@@ -34,9 +38,10 @@ FORMATS = [
 ]  # fmt: skip
 
 
-def rows_of(path: Path, *, width: int = 3, **said: str) -> list[Row]:
+def rows_of(path: Path, *, width: int = 3, line_breaks: bool = False, **said: str) -> list[Row]:
     file = csv(path, delimiter=";", **said)  # type: ignore[arg-type]
-    rows = CsvRows(str(path), width, file.delimiter.encode(), file.quote.encode(), file.encoding, fields_of)
+    marks = file.delimiter.encode(), file.quote.encode()
+    rows = CsvRows(str(path), width, *marks, file.encoding, fields_of, goes_on, line_breaks)
     return [tuple(text or None for text in row) for row in pa.table(rows).column("f").to_pylist()]
 
 
@@ -45,7 +50,7 @@ def meant(line: bytes, quote: str, encoding: str) -> list[Row]:
     if len(line) > LONGEST_LINE:
         return []
     line = line.removesuffix(b"\r")
-    if not line:
+    if not line or (quote and line.count(quote.encode()) % 2):
         return []
     fields, field, at, mark = [], b"", 0, quote.encode() or None
     while True:
@@ -63,7 +68,7 @@ def meant(line: bytes, quote: str, encoding: str) -> list[Row]:
             while at < len(line) and line[at : at + 1] != b";":
                 field, at = field + line[at : at + 1], at + 1
         fields.append(field)
-        if at >= len(line):
+        if at >= len(line) or len(fields) == 3:  # Beyond the columns nothing is read.
             break
         field, at = b"", at + 1
     read: list[str | None] = []
@@ -148,10 +153,83 @@ def test_packed_files_and_one_column_are_read(tmp_path: Path) -> None:
 def test_a_file_is_read_as_often_as_it_is_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(HEADER + b"1;2;a\n1;3;b\n")
-    rows = CsvRows(str(path), 3, b";", b'"', "utf-8", fields_of)
+    rows = CsvRows(str(path), 3, b";", b'"', "utf-8", fields_of, goes_on)
     with duckdb.connect() as connection:
         connection.register("t", rows)
         joined = "SELECT count(*) FROM t AS a JOIN t AS b ON a.f[1] = b.f[1]"
         assert connection.execute(joined).fetchall() == [(4,)]
         path.write_bytes(HEADER + b"1;2;a\n")
         assert connection.execute(joined).fetchall() == [(1,)]
+
+
+TEXTS = st.text(alphabet='"; \n,a1', max_size=12).map(lambda text: text.replace("\n,", "\r\n"))
+
+
+def as_written(rows: list[list[str]], path: Path) -> None:
+    """Write a file as Python's own writer does, which is that of pandas, too."""
+    with path.open("w", newline="") as file:
+        writer = standard.writer(file, delimiter=";", lineterminator="\n")
+        writer.writerows([["who", "x", "s"], *rows])
+
+
+def as_meant(rows: list[list[str]]) -> Counter[Row]:
+    return Counter(tuple(text.replace("\r\n", "\n") or None for text in row) for row in rows)
+
+
+@given(st.lists(st.tuples(TEXTS, TEXTS, TEXTS).map(list), max_size=6), st.sampled_from([1, 3, 1000]))
+def test_what_a_proper_writer_writes_is_read_as_it_was(rows: list[list[str]], size: int) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(csv_rows, "_BLOCK", size)
+        path = Path(folder) / "t.csv"
+        as_written(rows, path)
+        assert Counter(rows_of(path, line_breaks=True)) == as_meant(rows)
+
+
+def test_a_text_that_looks_like_rows_is_part_of_its_own_row(tmp_path: Path) -> None:
+    """Read line by line, one person's comment would be 500 rows of others."""
+    others = [[str(number), "1", "x"] for number in range(100)]
+    comment = "hello\n" + "".join(f"{1000 + number};10;x\n" for number in range(500)) + "bye"
+    path = tmp_path / "t.csv"
+    as_written([*others, ["777", "1", comment]], path)
+    assert Counter(rows_of(path, line_breaks=True)) == as_meant([*others, ["777", "1", comment]])
+    assert len(rows_of(path, line_breaks=False)) == 600  # What is declared wrongly is read wrongly; the docs say so.
+
+
+def test_a_quote_within_a_field_opens_nothing(tmp_path: Path) -> None:
+    """Not by RFC 4180, and frequent: 5" pipes. A field is quoted only where it begins with a quote."""
+    path = tmp_path / "t.csv"
+    path.write_bytes(HEADER + b'1;5" pipe;a\n2;6;b\n3;7" and 8" pipes;c\n')
+    found = Counter([("1", '5" pipe', "a"), ("2", "6", "b"), ("3", '7" and 8" pipes', "c")])
+    assert Counter(rows_of(path, line_breaks=True)) == found
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_row_of_many_lines_that_is_too_long_is_left_out_and_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(csv_rows, "LONGEST_LINE", 50)
+    monkeypatch.setattr(csv_rows, "_BLOCK", size)
+    path = tmp_path / "t.csv"
+    rows = [["1", "2", "a"], ["9", "9", 'x";9\n' * 30], ["2", "3", "b\nc"]]
+    as_written(rows, path)
+    assert Counter(rows_of(path, line_breaks=True)) == as_meant([rows[0], rows[2]])
+
+
+def test_a_row_that_never_ends_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_bytes(HEADER + b'1;2;a\n2;"never closed;b\n3;4;c')
+    assert rows_of(path, line_breaks=True) == [("1", "2", "a")]
+
+
+def test_many_short_lines_of_a_wide_table_are_read_in_batches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A megabyte of them was half a billion cells at once, and the answer failed for one person's rows."""
+    monkeypatch.setattr(csv_rows, "_CELLS", 4000)
+    path = tmp_path / "t.csv"
+    path.write_bytes(HEADER + b"9;\n" * 5000 + b'8;"x"\n' + b"\n" + b"7\n")
+    rows = CsvRows(str(path), 400, b";", b'"', "utf-8", fields_of, goes_on)
+    batches = [len(batch) for batch in rows._batches()]
+    assert max(batches) <= 10
+    assert sum(batches) == 5002
+    assert Counter(row[:3] for row in rows_of(path, width=400)) == Counter(
+        {("9", None, None): 5000, ("8", "x", None): 1, ("7", None, None): 1}
+    )

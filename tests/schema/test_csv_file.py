@@ -80,8 +80,7 @@ def test_rows_are_not_looked_at_when_a_file_is_declared(tmp_path: Path) -> None:
         {"quote": "''"}, {"encoding": "utf-16"}, {"encoding": "shift_jis"}, {"encoding": "rot13"},
         {"encoding": "no such"}, {"encoding": "cp037"}, {"encoding": "utf-7"}, {"decimal": ";"}, {"decimal": ""},
         {"decimal": ",", "thousands": ","}, {"thousands": "x"},
-        {"dates": "%d.%m."}, {"dates": {"a": "%Y"}}, {"line_breaks": True, "quote": ""},
-        {"line_breaks": True, "encoding": "latin-1"},
+        {"dates": "%d.%m."}, {"dates": {"a": "%Y"}}, {"line_breaks": None}, {"line_breaks": "no"},
     ],
 )  # fmt: skip
 def test_what_is_not_known_is_refused(said: dict[str, Any]) -> None:

@@ -1,8 +1,10 @@
-"""Rows of a CSV file as Arrow, block by block. A line is a row, and no line changes how another one is read.
+"""Rows of a CSV file as Arrow, block by block. No row changes how another one is read.
 
-A reader that goes on in the next line where a quote is not closed takes all rows up to the next quote for one: one
-person's row would hide others. So a line that cannot be read is left out by itself, and a field that is not written in
-the encoding is missing. Most lines are divided all at once; those with fewer fields or odd quotes are one by one.
+What a row is follows from how the file was written, which is declared. A program that quotes as RFC 4180 says may put
+line breaks into quoted fields, and then a row ends with the first line break outside of quotes: read line by line, a
+person's text could be taken for rows of others. Where no field has line breaks, a line is a row: then a quote that
+somebody forgot to double hides no other row. A row that cannot be read is left out by itself, and a field that is not
+written in the encoding is missing. Most rows are divided all at once; those with odd quotes are one by one.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST_LINE", "CsvRows"]
 
-LONGEST_LINE = 1 << 21  # bytes; a longer line is left out
+LONGEST_LINE = 1 << 21  # bytes; a longer row is left out
 _BLOCK = 1 << 20
+_CELLS = 1 << 20  # of a batch: lines that are much shorter than rows become many cells
 _LINE_FEED = 10
 _Flags: TypeAlias = NDArray[np.bool_]  # of lines, or of signs
 
@@ -30,14 +33,16 @@ _Flags: TypeAlias = NDArray[np.bool_]  # of lines, or of signs
 @final
 @dataclass(frozen=True)
 class CsvRows:
-    """All lines of a file but the first, each as a list of `width` texts. DuckDB reads it as often as it likes."""
+    """All rows of a file but the header, each as a list of `width` texts. DuckDB reads it as often as it likes."""
 
     path: str
     width: int
     delimiter: bytes
     quote: bytes
     encoding: str  # utf-8, or one with a byte for each character
-    divide: Callable[[bytes, bytes, bytes], list[bytes] | None]  # of one line
+    divide: Callable[[bytes, bytes, bytes, int], list[bytes] | None]  # of one row, up to so many fields
+    is_open: Callable[[bytes, bytes, bytes], bool]  # whether a quoted field goes on in the next line
+    line_breaks: bool = True  # whether quoted fields may have them
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -62,41 +67,104 @@ class CsvRows:
                 yield pa.record_batch([rows], schema=self.schema)
 
     def _blocks(self) -> Iterator[bytes]:
-        """Read whole lines, each with its line feed. A line that is too long is left out, wherever blocks begin."""
+        """Read whole rows, each with its line feed. A row that is too long is left out, wherever blocks begin."""
         opened = gzip.open if self.path.lower().endswith(".gz") else open
         with opened(self.path, "rb") as file:
             _skip_line(file)
             begun = b""
             while part := file.read(_BLOCK):
                 begun += part
-                end = begun.rfind(b"\n") + 1
+                end = self._end_of_rows(begun)
                 if end:
                     yield begun[:end]
                     begun = begun[end:]
                 if len(begun) > LONGEST_LINE + 1:
+                    self._skip_row(file, begun)
                     begun = b""
-                    _skip_line(file)
             if begun:
                 yield begun + b"\n"
+
+    def _end_of_rows(self, begun: bytes) -> int:
+        """Return where the last row ends that is there as a whole; 0 if there is none."""
+        end = begun.rfind(b"\n") + 1
+        _, is_begun_in = self._rows_of_lines(begun[:end])
+        return end if is_begun_in is None else _line_starts(begun[:end])[is_begun_in]
+
+    def _skip_row(self, file: Any, begun: bytes) -> None:
+        """Read to the end of a row of which this much is known."""
+        first = begun.partition(b"\n")[0]
+        is_open = (
+            self._may_go_on and self.is_open(first, self.delimiter, self.quote) and begun.count(self.quote) % 2 == 1
+        )
+        while part := file.readline(_BLOCK):
+            is_open ^= self._may_go_on and part.count(self.quote) % 2 == 1
+            if part.endswith(b"\n") and not is_open:
+                return
+
+    @property
+    def _may_go_on(self) -> bool:
+        return self.line_breaks and bool(self.quote)
+
+    def _rows_of_lines(self, block: bytes) -> tuple[list[tuple[int, int]], int | None]:
+        """Find rows of several lines: the first and the last line of each, and where one begins that does not end.
+
+        A line with an even number of quotes opens and closes as many, so only the others are looked at.
+        """
+        if not self._may_go_on or self.quote not in block:
+            return [], None
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == _LINE_FEED)
+        starts = _line_starts(block)
+        quotes = np.bincount(np.searchsorted(ends, np.flatnonzero(data == self.quote[0])), minlength=len(ends))
+        rows, begun = list[tuple[int, int]](), None
+        for line in np.flatnonzero(quotes % 2).tolist():
+            if begun is not None:
+                rows.append((begun, line))
+                begun = None
+            elif self.is_open(block[starts[line] : ends[line]], self.delimiter, self.quote):
+                begun = line
+        return rows, begun
 
     def _texts(self, block: bytes) -> Iterator[pa.Array]:
         """Divide a block: the lines that are alike at once, then the others one by one."""
         block, others = block.replace(b"\r\n", b"\n") if b"\r" in block else block, list[bytes]()
+        block = self._without_rows_of_lines(block, others)
         for odd in (_long_lines, self._lines_not_text):
             block = _without(odd(block), block, others)
         signs = self._signs(block)
-        for check in (_SignsOfBlock.open_lines, _SignsOfBlock.odd_lines, self._lines_of_other_width):
+        for check in (_SignsOfBlock.open_lines, _SignsOfBlock.odd_lines, self._lines_with_more):
             # What is said of a line holds for it alone, but for where quotes are open: that is known of what is left.
             left = _without(check(signs), block, others)
             signs = signs if left is block else self._signs(left)
             block = left
         if block:
-            yield self._at_once(block, signs)
-        rows = [row for line in others if (row := self._one(line)) is not None]
-        if rows:
-            import pyarrow as pa
+            yield from self._at_once(block, signs)
+        yield from self._one_by_one(others)
 
-            yield pa.array([text for row in rows for text in row], pa.string())
+    def _without_rows_of_lines(self, block: bytes, others: list[bytes]) -> bytes:
+        """Take rows of several lines out of a block; one that does not end, at the end of the file, is left out."""
+        rows, begun = self._rows_of_lines(block)
+        if not rows and begun is None:
+            return block
+        data = np.frombuffer(block, np.uint8)
+        ends = np.flatnonzero(data == _LINE_FEED)
+        starts = _line_starts(block)
+        is_taken = np.zeros(len(ends), bool)
+        is_taken[len(ends) if begun is None else begun :] = True
+        for first, last in rows:
+            is_taken[first : last + 1] = True
+            others.append(block[starts[first] : ends[last]])
+        left: bytes = data[np.repeat(~is_taken, ends + 1 - starts[:-1])].tobytes()
+        return left
+
+    def _one_by_one(self, lines: list[bytes]) -> Iterator[pa.Array]:
+        import pyarrow as pa
+
+        most = max(1, _CELLS // self.width)
+        for first in range(0, len(lines), most):
+            rows = [row for line in lines[first : first + most] if (row := self._one(line)) is not None]
+            if rows:
+                yield pa.array([text for row in rows for text in row], pa.string())
 
     def _signs(self, block: bytes) -> _SignsOfBlock:
         data = np.frombuffer(block, np.uint8)
@@ -116,12 +184,31 @@ class CsvRows:
             return None
         return np.array([not _is_utf8(line) for line in block.split(b"\n")[:-1]])
 
-    def _lines_of_other_width(self, signs: _SignsOfBlock) -> _Flags:
-        """Whether there are more or fewer fields than columns; an empty line of several columns has fewer."""
-        return np.asarray(np.diff(np.flatnonzero(signs.is_end[signs.is_separator]), prepend=-1) != self.width)
+    def _lines_with_more(self, signs: _SignsOfBlock) -> _Flags:
+        """Whether there are more fields than columns."""
+        return np.asarray(signs.fields > self.width)
 
-    def _at_once(self, block: bytes, signs: _SignsOfBlock) -> pa.Array:
-        """Return the fields of all lines, row by row: what is left once separators and quotes are taken away."""
+    def _at_once(self, block: bytes, signs: _SignsOfBlock) -> Iterator[pa.Array]:
+        """Return the fields of all lines, row by row; those that are missing at the end of a line are NULL."""
+        import pyarrow as pa
+
+        texts, fields = self._divided(block, signs), signs.fields
+        if (fields == self.width).all():
+            yield texts
+            return
+        first = np.concatenate(([0], np.cumsum(fields)))[:-1]
+        # A line without anything in it is no row, but for tables of one column.
+        is_row = np.diff(signs.places[signs.is_end], prepend=-1) > 1 if self.width > 1 else np.ones(len(fields), bool)
+        first, fields = first[is_row], fields[is_row]
+        columns, most = np.arange(self.width), max(1, _CELLS // self.width)
+        for start in range(0, len(fields), most):
+            rows = slice(start, start + most)
+            places = (first[rows, None] + columns).ravel()
+            is_missing = (columns >= fields[rows, None]).ravel()
+            yield texts.take(pa.array(places, mask=is_missing))
+
+    def _divided(self, block: bytes, signs: _SignsOfBlock) -> pa.Array:
+        """Return the fields of a block: what is left once separators and quotes are taken away."""
         import pyarrow as pa
 
         data = np.frombuffer(block, np.uint8)
@@ -139,13 +226,15 @@ class CsvRows:
         return pa.Array.from_buffers(pa.string(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(texts)])
 
     def _one(self, line: bytes) -> list[str | None] | None:
-        """Divide one line; missing fields are NULL, more than there are columns are not read."""
+        """Divide one row; missing fields are NULL, more than there are columns are not read."""
         if len(line) > LONGEST_LINE or (not line and self.width > 1):
             return None
-        fields = self.divide(line, self.delimiter, self.quote)
+        if not self.line_breaks and self.quote and line.count(self.quote) % 2:
+            return None  # It may be part of a row whose text has line breaks after all.
+        fields = self.divide(line, self.delimiter, self.quote, self.width)
         if fields is None:
             return None
-        read = [self._text(field) for field in fields[: self.width]]
+        read = [self._text(field) for field in fields]
         return read + [None] * (self.width - len(read))
 
     def _text(self, field: bytes) -> str | None:
@@ -191,6 +280,11 @@ class _SignsOfBlock:
         return np.asarray(self.is_end | ~(self.is_quote | self.is_inside))
 
     @cached_property
+    def fields(self) -> NDArray[np.int64]:
+        """How many fields each line has."""
+        return np.diff(np.flatnonzero(self.is_end[self.is_separator]), prepend=-1)
+
+    @cached_property
     def is_before_another(self) -> _Flags:
         """Whether the next byte is a sign too."""
         return np.asarray(np.diff(self.places, append=-1) == 1)
@@ -223,6 +317,11 @@ def _long_lines(block: bytes) -> _Flags | None:
         return None
     ends = np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_FEED)
     return np.diff(ends, prepend=-1) > LONGEST_LINE + 1
+
+
+def _line_starts(block: bytes) -> NDArray[np.int64]:
+    """Return where lines begin, and where another one would."""
+    return np.concatenate(([0], np.flatnonzero(np.frombuffer(block, np.uint8) == _LINE_FEED) + 1))
 
 
 def _is_utf8(line: bytes) -> bool:

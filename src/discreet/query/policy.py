@@ -88,8 +88,9 @@ class Unit:
                 '"row" protects each row by itself, with its time: leave other columns and window out'
             )
         self._check_window()
-        positive_integer(self.max_groups, name="max_groups")
-        positive_integer(self.max_rows_per_group, name="max_rows_per_group")
+        for name in ("max_groups", "max_rows_per_group"):
+            # As Python's own: whole numbers of NumPy wrap around where noise is scaled by them.
+            object.__setattr__(self, name, int(positive_integer(getattr(self, name), name=name)))
         if self.is_row and (self.max_groups, self.max_rows_per_group) != (1, 1):
             raise InvalidParameter(
                 "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import final
 
 from discreet.errors import InvalidParameter
 from discreet.schema.columns import check_format, number_format
 
-__all__ = ["CsvFile", "csv", "fields_of", "header_of", "is_read_by_bytes"]
+__all__ = ["CsvFile", "csv", "fields_of", "goes_on", "header_of", "is_read_by_bytes"]
 
 _DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "vertical bar"}
 _LONGEST_HEADER = 1 << 20  # bytes
@@ -38,15 +39,15 @@ class CsvFile:
     decimal: str = "."
     thousands: str = ""
     dates: str | tuple[tuple[str, str], ...] = ""  # the format of all dates, or of those in some columns
-    line_breaks: bool = False
+    line_breaks: bool = True
 
     def __post_init__(self) -> None:
         if not _is_mark(self.delimiter):
             raise InvalidParameter('delimiter must be one character of ASCII, such as ";"')
         if self.quote and (not _is_mark(self.quote) or self.quote == self.delimiter):
             raise InvalidParameter('quote must be one character of ASCII other than the delimiter, or "" for none')
-        if self.line_breaks and (self.encoding != "utf-8" or not self.quote):
-            raise InvalidParameter("line_breaks needs a quote and the encoding utf-8: convert the file first")
+        if not isinstance(self.line_breaks, bool):
+            raise InvalidParameter("line_breaks must be True or False")
         number_format(self._number)
         for pattern in [self.dates] if isinstance(self.dates, str) else [one for _, one in self.dates]:
             check_format(pattern or None)
@@ -80,13 +81,12 @@ def csv(
     decimal: str = ".",
     thousands: str = "",
     dates: str | Mapping[str, str] = "",
-    line_breaks: bool = False,
+    line_breaks: bool = True,
 ) -> CsvFile:
     """Declare how a CSV file is written: delimiter, quote, encoding, decimal comma, date formats.
 
     It stands wherever the path of a file can. Nothing is guessed from rows; the header, which is public, is checked. A
-    line is a row, whatever is in the others: one that cannot be read is left out, a value that cannot be read is
-    missing.
+    row that cannot be read is left out, a value that cannot be read is missing.
 
     Args:
         path: The private file, with a header in its first line; it may be packed (.gz).
@@ -96,8 +96,9 @@ def csv(
         decimal: The decimal mark of numbers: "." or ",".
         thousands: What groups digits by three, such as "." in 1.234,5; "" if nothing does.
         dates: The strptime format of dates, of all or by column, such as `{"Datum": "%d.%m.%Y"}`; else ISO 8601.
-        line_breaks: Whether a quoted field may go on in the next line. Only for files written by a program that doubles
-            quotes in texts: where one is not, a row takes others with it.
+        line_breaks: Whether a quoted field may go on in the next line, as programs write it that double quotes in texts
+            (RFC 4180: pandas, R, Excel, PostgreSQL). Say False only of a file in which no field has line breaks: then
+            a line is a row, also where somebody forgot to double a quote.
 
     Returns:
         The declaration, to be used in place of the path.
@@ -159,12 +160,26 @@ def _encoding(said: str) -> str:
 # --- lines: How a line is divided into fields, by itself. ---
 
 
-def fields_of(line: bytes, delimiter: bytes, quote: bytes) -> list[bytes] | None:
-    """Divide a line; None if a quote is not closed, or if something stands between its end and the delimiter.
+def fields_of(line: bytes, delimiter: bytes, quote: bytes, most: int | None = None) -> list[bytes] | None:
+    """Divide a row; None if a quote is not closed, or if something stands between its end and the delimiter.
 
-    A quote is one where a field begins, and a character like others elsewhere.
+    A quote is one where a field begins, and a character like others elsewhere. Beyond `most` fields nothing is read.
     """
-    return None if (found := list(_fields(line, delimiter, quote))) and found[-1] is None else found  # type: ignore[return-value]
+    found = list(islice(_fields(line, delimiter, quote), most))
+    return None if None in found else [field for field in found if field is not None]
+
+
+def goes_on(line: bytes, delimiter: bytes, quote: bytes) -> bool:
+    """Tell whether a quoted field of a line is still open at its end."""
+    at = 0
+    while True:
+        if line.startswith(quote, at):
+            at = _closing(line, quote, at + 1) + 1
+            if not at:
+                return True
+        at = line.find(delimiter, at) + 1
+        if not at:
+            return False
 
 
 def _fields(line: bytes, delimiter: bytes, quote: bytes) -> Iterator[bytes | None]:

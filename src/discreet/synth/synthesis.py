@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, overload
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.mechanisms.parameters import small_delta
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
+from discreet.query.policy import Unit
 from discreet.synth.domain.domain import AnyColumn, Domain
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.domain.source_tables import UnreadTable, table_of
@@ -163,6 +164,7 @@ def plan(
         'row'
     """
     relation = read_relation(relation)
+    _check_unit_of_session(session)
     declared = asked_domain(table, domain, session)
     terms = Terms(
         domain=declared,
@@ -226,6 +228,16 @@ def asked_images(table: Any, domain: Images) -> ImageRows:
     if isinstance(table, tuple) and len(table) == 2:
         return domain.rows(*table)
     raise InvalidParameter('pictures must be a pair (images, labels), or {"images": …, "labels": …}')
+
+
+def _check_unit_of_session(session: Payer | None) -> None:
+    """Refuse units that rows are not bounded by here: for them the same noise would promise less."""
+    unit = getattr(session, "unit", None)
+    if isinstance(unit, Unit) and unit.is_composed:
+        raise Refused(
+            f"this session protects {unit.whom}, and a synthetic table protects rows, or units of one column",
+            way_out="open a session whose unit is one column, such as the person, with a ledger of its own",
+        )
 
 
 def read_unit(unit: str, rows_per_unit: int | None, domain: Domain | Images) -> int:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -157,6 +158,26 @@ def test_a_changed_copy_of_a_unit_is_what_it_says():
     unit = dp.Unit(PARTS, window="day", time="at")
     assert replace(unit, max_groups=2) == dp.Unit(PARTS, 2, window="day", time="at")
     assert dp.Unit(["patient"]) == dp.Unit("patient")
+
+
+def test_what_protects_a_user_is_not_charged_where_a_day_is_protected(tmp_path):
+    """Leaving one day out may change which of a user's rows are taken: that costs twice as much as leaving them out."""
+    table = pa.table({"user": ["u"], "at": pa.array([date(2026, 1, 1)], pa.date32()), "cost": [1]})
+    domain = dp.synth.Domain({"cost": dp.synth.Numeric(0, 10, whole=True)})
+    with opened(tmp_path, table, dp.Unit("user", window="day", time="at")) as session:
+        with pytest.raises(dp.Refused, match="this session protects"):
+            session.charge(dp.privacy.PureDP(1), relation=dp.Relation.ADD_REMOVE, purpose="x", unit="user")
+        for unit in ("user", "unit"):
+            with pytest.raises(dp.Refused, match="each day by itself"):
+                dp.synth.plan(
+                    "stays", domain=domain, epsilon=1, delta=1e-6, unit=unit, rows_per_unit=1, session=session
+                )
+        assert not [entry for entry in session.history() if entry.kind == "charge"]
+
+
+def test_limits_of_numpy_are_whole_numbers_of_python():
+    unit = dp.Unit("user", np.int64(2), np.int32(3))
+    assert [type(limit) for limit in (unit.max_groups, unit.max_rows_per_group)] == [int, int]
 
 
 def test_texts_say_what_is_protected():

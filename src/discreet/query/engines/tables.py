@@ -17,7 +17,7 @@ from discreet.frames.tables import arrow_schema, arrow_table, column_names, is_t
 from discreet.query.engines.clamped_columns import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
 from discreet.schema.columns import Kind
-from discreet.schema.csv_file import CsvFile, csv, fields_of, header_of
+from discreet.schema.csv_file import CsvFile, csv, fields_of, goes_on, header_of
 
 __all__ = [
     "FILES",
@@ -179,26 +179,21 @@ class Csv:
     def prepare(self, connection: Any, name: str) -> None:
         """Let a connection read the lines; it may do so several times, and anew for every question."""
         file = self.file
-        if not file.line_breaks:
-            marks = file.delimiter.encode(), file.quote.encode()
-            connection.register(name, CsvRows(file.path, len(self.names), *marks, file.encoding, fields_of))
+        rows = CsvRows(
+            file.path,
+            len(self.names),
+            file.delimiter.encode(),
+            file.quote.encode(),
+            file.encoding,
+            divide=fields_of,
+            is_open=goes_on,
+            line_breaks=file.line_breaks,
+        )
+        connection.register(name, rows)
 
     def relation(self, name: str) -> str:
-        if self.file.line_breaks:
-            return self._with_line_breaks()
         columns = (f"nullif(f[{place}], '') AS {quote(column)}" for place, column in enumerate(self.names, 1))
         return f"(SELECT {', '.join(columns)} FROM {name})"
-
-    def _with_line_breaks(self) -> str:
-        """Read by the engine, which goes on to the next line until a quote is closed."""
-        columns = ", ".join(f"{path_text(column)}: 'VARCHAR'" for column in self.names)
-        delimiter, mark = path_text(self.file.delimiter), path_text(self.file.quote)
-        # Nothing is guessed from rows. One thread reads, since several refuse a line break inside of quotes.
-        options = (
-            f"auto_detect = false, header = true, quote = {mark}, escape = {mark}, new_line = '\\n', nullstr = '', "
-            "strict_mode = false, null_padding = true, ignore_errors = true, store_rejects = false, parallel = false"
-        )
-        return f"read_csv({path_text(self.file.path)}, columns = {{{columns}}}, delim = {delimiter}, {options})"
 
     def is_table(self, connection: Any, name: str) -> bool:
         return True

@@ -95,8 +95,8 @@ class CsvModel(Strict):
     """What groups digits by three, such as "." in 1.234,5; "" if nothing does."""
     dates: str | dict[str, str] = ""
     """The strptime format of dates, of all or by column, such as { Datum = "%d.%m.%Y" }; left out, ISO 8601."""
-    line_breaks: bool = False
-    """Whether a quoted field may go on in the next line: only where quotes in texts are always doubled."""
+    line_breaks: bool = True
+    """Whether a quoted field may go on in the next line; say false only of a file in which no field has line breaks."""
 
 
 class TablePolicyModel(Strict):

@@ -292,7 +292,7 @@ class Session:
         return result
 
     def _check_unit(self, unit: str) -> None:
-        if unit != self._unit.column:
+        if unit != self._unit.called:
             raise Refused(
                 f"this session protects {self._unit.whom}, and what is charged here protects "
                 f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
