@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["check_name", "check_path", "escaped"]
+__all__ = ["check_lines", "check_name", "check_path", "escaped"]
 
 # Controls, separators of lines, marks that turn the direction of writing, and halves of surrogate pairs.
 _STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -22,13 +22,25 @@ def check_name(text: Any, *, name: str) -> str:
     """Refuse what is no name: no text, an empty or endless one, or one with a character that steers a screen."""
     if not isinstance(text, str) or not text.strip() or len(text) > _LONGEST_NAME:
         raise InvalidParameter(f"{name} must not be empty: write a text of at most {_LONGEST_NAME:,} characters")
+    _check_steering(text, name)
+    return text
+
+
+def check_lines(text: Any, *, name: str) -> str:
+    """The same for a text that may have several lines and be long, such as SQL."""
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidParameter(f"{name} must not be empty: write a text")
+    _check_steering(text.translate(dict.fromkeys(map(ord, "\n\r\t"))), name)
+    return text
+
+
+def _check_steering(text: str, name: str) -> None:
     found = _STEERING.search(text)
     if found is not None:
         raise InvalidParameter(
             f"{name} has the control character {escaped(found[0])}, which could steer a terminal or a page: "
             "leave it out"
         )
-    return text
 
 
 def check_path(path: Any, *, name: str) -> Path:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from discreet.exact import exact
 from discreet.query.session.policy_model import POLICY_DEFINITIONS, PolicyModel
-from discreet.schema.toml_models import Count, Member, Name, Number, Positive, Strict
+from discreet.schema.toml_models import Count, Member, Name, Number, Positive, Sql, Strict
 
 __all__ = [
     "PLAN_DEFINITIONS",
@@ -132,17 +132,17 @@ class PublishModel(WishModel):
     """The name of the table, and of its files."""
     title: Name | None = None
     """What it shows, for people."""
-    sql: Name | None = None
+    sql: Sql | None = None
     """The question, if the table is not made of groupings."""
     source: Name | None = Field(default=None, alias="from")
     """The private table whose rows a family counts."""
-    where: Name | None = None
+    where: Sql | None = None
     """Which rows a family counts, as in SQL."""
     by: list[Name] | None = None
     """The columns and levels of a single grouping."""
     groupings: list[list[Name]] | None = Field(default=None, min_length=1)
     """Several groupings, each a list of columns and levels; [] is the total."""
-    measures: dict[str, Name] = Field(default_factory=dict)
+    measures: dict[str, Sql] = Field(default_factory=dict)
     """What is measured in every group, by the name of its column, such as stays = "COUNT(*)"."""
     expected: dict[str, Positive] = Field(default_factory=dict)
     """What you believe, by column; "*" is how many rows a typical group has. In a family it is said of the grouping
@@ -181,7 +181,7 @@ class RunningModel(WishModel):
     """What it shows, for people."""
     source: Name = Field(alias="from")
     """The private table whose rows are counted."""
-    where: Name | None = None
+    where: Sql | None = None
     """Which rows are counted, as in SQL."""
     day: Name
     """The column with the day."""

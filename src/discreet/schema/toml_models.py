@@ -12,10 +12,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, WithJsonSchem
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact, positive
-from discreet.names import check_name
+from discreet.names import check_lines, check_name
 from discreet.schema.columns import Declared, between, boolean, categories, text
 
-__all__ = ["Bound", "ColumnModel", "Count", "Member", "Name", "Number", "Positive", "Strict", "declared_in"]
+__all__ = ["Bound", "ColumnModel", "Count", "Member", "Name", "Number", "Positive", "Sql", "Strict", "declared_in"]
 
 
 def _number(value: Any) -> Any:
@@ -33,6 +33,10 @@ def _bound(value: Any) -> Any:
     return value if isinstance(value, (date, datetime)) else _number(value)
 
 
+def _sql(value: str) -> str:
+    return check_lines(value, name="this")
+
+
 def _name(value: str) -> str:
     return check_name(value, name="this")
 
@@ -43,6 +47,7 @@ Number = Annotated[Any, AfterValidator(_number), WithJsonSchema(_WRITTEN)]
 Positive = Annotated[Any, AfterValidator(_positive), WithJsonSchema(_WRITTEN)]
 Bound = Annotated[Any, AfterValidator(_bound), WithJsonSchema({"anyOf": [*_WRITTEN["anyOf"], _TIME]})]
 Name = Annotated[str, AfterValidator(_name)]
+Sql = Annotated[str, AfterValidator(_sql)]
 Count = Annotated[int, Field(ge=1)]
 Member = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
 

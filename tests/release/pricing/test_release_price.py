@@ -195,7 +195,7 @@ def test_what_would_fit_is_told_in_every_currency(change, tmp_path):
         ([('expected = { "*" = 800 }\n', "")], 50, 'split = "even"'),
         ([PURE, LISTED, ("relative_error = 0.02", "rho = 0.1")], 47, "give [release] a delta"),
         ([CONCENTRATED, ("relative_error = 0.02", "epsilon = 0.1")], 48, "say rho here too"),
-        ([("sex, COUNT(*)", "sex, MEDIAN(cost)"), ("relative_error = 0.02\n", "")], 47, "share, or a price"),
+        ([("sex, COUNT(*)", "sex, MEDIAN(cost)"), ("relative_error = 0.02\n", "")], 47, "give it a share"),
         ([("FROM stays GROUP BY sex", "FROM stay GROUP BY sex")], 46, "stays"),
         ([("where = \"cost > 0\"", 'where = "costs > 0"')], 53, "cost"),
         ([("stays FROM", "stays, MODE(note) AS n FROM")], 46, "note = {"),
