@@ -13,11 +13,11 @@ from cli_folder import ASK, on_terminal, process
 from cli_tree import commands
 from rich.cells import cell_len
 
-from discreet.cli import output
 from discreet.cli.budget_support import BudgetNow
 from discreet.cli.command_runner import run
 from discreet.cli.output import TextTable, note, printable, show, working, written
 from discreet.ledger import Account, Budget, Ledger
+from discreet.pages import progress
 from discreet.privacy import PureDP, Relation
 
 STEERS = "a\x1b[2J\x07\x9bb\rc"
@@ -205,7 +205,7 @@ def test_every_command_that_may_take_long_shows_that_it_goes_on():
 @pytest.mark.long
 def test_what_asks_shows_progress_but_never_over_a_question(folder, monkeypatch):
     screen = terminal(monkeypatch)
-    monkeypatch.setattr(output, "_SILENT", 0.0)
+    monkeypatch.setattr(progress, "_SILENT", 0.0)
     for command in ((*ASK, "--max-epsilon", "1"), ("release", "plan.toml", "--max-epsilon", "1")):
         assert run(command) == 0
     told = STEERING.sub("", screen.text)
@@ -243,9 +243,9 @@ def test_counts_are_lines_without_a_terminal(capsys):
 
 def test_progress_of_a_query_is_its_time_and_its_limit_and_ends_before_an_answer(monkeypatch):
     screen = terminal(monkeypatch)
-    monkeypatch.setattr(output, "_SILENT", 0.05)
+    monkeypatch.setattr(progress, "_SILENT", 0.05)
     with working("answering"):
-        output.show_limit(600)
+        progress.show_limit(600)
         time.sleep(0.3)
         before = screen.text
         show(Said("the answer"), as_json=False)

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import asdict
-from threading import Timer
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeAlias, final
+from typing import Any, ClassVar, Protocol, TextIO, TypeAlias
 
 from discreet.cli.layout import Line, Meter, Styled, TextTable, meter_lines, styled_lines, table_lines
-
-if TYPE_CHECKING:
-    from rich.progress import Progress
+from discreet.pages import progress
+from discreet.pages.progress import Working, wants_colour
 
 __all__ = [
     "Block",
@@ -30,7 +27,6 @@ __all__ = [
     "quiet",
     "say",
     "show",
-    "show_limit",
     "wants_colour",
     "working",
     "written",
@@ -51,9 +47,7 @@ class CommandAnswer(Protocol):
 
 def show(answer: CommandAnswer, *, as_json: bool) -> None:
     """Write an answer to stdout, for programs or for people."""
-    current = _now.get()
-    if current is not None:
-        current.end()  # What goes on is told on the same terminal.
+    progress.clear()  # What goes on is told on the same terminal.
     if as_json:
         print(written(asdict(answer)))
     else:
@@ -93,11 +87,6 @@ def quiet(quiet_now: bool) -> Iterator[None]:
         yield
     finally:
         _quiet.reset(before)
-
-
-def wants_colour(stream: TextIO) -> bool:
-    """Tell whether a stream is a terminal whose owner wants colours (no-color.org)."""
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def printable(text: str) -> str:
@@ -148,89 +137,7 @@ def _lines(block: Block, width: int | None) -> Iterator[Line]:
 
 # --- progress: What is shown while something takes long. ---
 
-_SILENT = 1.0  # Seconds: what takes no longer needs no progress.
 
-
-@final
-class Working:
-    """Something that goes on. Whoever does it may say which step this is, of how many, or how long it may take."""
-
-    def __init__(self, what: str, total: int | None, progress: Progress | None) -> None:
-        self._progress, self._total, self._done = progress, total, 0
-        self._task = None if progress is None else progress.add_task(what, total=total, told="")
-        self._timer = None if progress is None else Timer(_SILENT, progress.start)
-        if self._timer is not None:
-            self._timer.daemon = True
-            self._timer.start()
-
-    def end(self) -> None:
-        """Take it from the terminal: more than once does no harm."""
-        if self._timer is not None and self._progress is not None:
-            self._timer.cancel()
-            self._timer.join()  # It may have begun just now.
-            self._progress.stop()
-
-    def step(self, told: str) -> None:
-        """Count one more thing that is done."""
-        self._done += 1
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, advance=1, told=told)
-        elif self._total is not None:
-            note(f"{self._done} of {self._total}  {told}")
-
-    def limit(self, seconds: float) -> None:
-        """Say how long it may take."""
-        if self._progress is not None and self._task is not None:
-            self._progress.update(self._task, told=f"(limit {seconds:.0f} s)")
-
-
-_now: ContextVar[Working | None] = ContextVar("working", default=None)
-
-
-@contextmanager
-def working(what: str, *, total: int | None = None) -> Iterator[Working]:
-    """Show a terminal that something goes on, if it takes longer than a second, and take it away at the end.
-
-    Without `total` it is the time alone: how much is done of a private computation would tell about the data. With it,
-    a bar and "3 of 60", for what is public or about made-up people; elsewhere than on a terminal each step is a line.
-    """
-    if _quiet.get() or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-        yield Working(what, total, None)
-        return
-    outer = _now.get()
-    if outer is not None:
-        outer.end()
-    current = Working(what, total, _progress(total))
-    before = _now.set(current)
-    try:
-        yield current
-    finally:
-        _now.reset(before)
-        current.end()
-
-
-def show_limit(seconds: float) -> None:
-    """Say how long what goes on now may take."""
-    current = _now.get()
-    if current is not None:
-        current.limit(seconds)
-
-
-def _progress(total: int | None) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn
-    from rich.table import Column
-    from rich.text import Text
-
-    class Elapsed(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            return Text(f"{task.elapsed or 0:.0f} s elapsed")
-
-    def words(text: str) -> TextColumn:
-        return TextColumn(text, markup=False, style="", table_column=Column(no_wrap=True))
-
-    counted = (BarColumn(bar_width=20), words("{task.completed} of {task.total}")) if total is not None else ()
-    console = Console(file=sys.stderr, highlight=False, color_system="auto" if wants_colour(sys.stderr) else None)
-    columns = (words("{task.description}"), *counted, Elapsed(table_column=Column(no_wrap=True)))
-    told = words("{task.fields[told]}")  # Results go to another stream, which may be a file: it is left alone.
-    return Progress(SpinnerColumn(), *columns, told, console=console, transient=True, redirect_stdout=False)
+def working(what: str, *, total: int | None = None) -> AbstractContextManager[Working]:
+    """Show a terminal that something goes on; elsewhere each step of a known number of them is a line."""
+    return progress.working(what, total=total, shown=not _quiet.get(), lines=note)

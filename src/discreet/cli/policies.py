@@ -12,10 +12,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
-from discreet.cli.output import note, show_limit, working
+from discreet.cli.output import note, working
 from discreet.errors import DiscreetError, InvalidParameter, NotAuthorised, Refused
 from discreet.exact import positive
 from discreet.formatting import enumerated, plain
+from discreet.pages import progress
 
 if TYPE_CHECKING:
     from discreet.ledger import Account, Budget, Ledger
@@ -245,4 +246,4 @@ def asker(principal: str | None) -> str:
 
 def _show_limit(gone: float, allowed: float) -> None:
     """Say how long it may take, beside the time that is gone; how much is done would tell about the data."""
-    show_limit(allowed)
+    progress.show_limit(allowed)

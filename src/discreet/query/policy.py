@@ -314,7 +314,7 @@ class Resources:
     `memory` and what its libraries take, 320 MB and 32 MB for each thread. It is killed if it overruns.
 
     `on_progress` gets the seconds that are gone and those that are allowed. It never hears how much is done: that would
-    tell how many rows there are.
+    tell how many rows there are. Without it a notebook shows these seconds by itself.
 
     Args:
         seconds: How long a question may take, from the charge to the answer.

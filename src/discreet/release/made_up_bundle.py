@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from discreet.pages.progress import working
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.release.bundle.bundle_writer import write_bundle
@@ -21,6 +22,7 @@ __all__ = ["dummy"]
 _SECONDS = 600.0
 
 
+@working("rehearsing", terminal=False)
 def dummy(
     plan: ReleasePlan, folder: str | Path, period: Period | None = None, *, tables: Mapping[str, Any] | None = None
 ) -> Path:

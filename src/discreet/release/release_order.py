@@ -20,6 +20,7 @@ from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
 from discreet.formatting import significant_up
 from discreet.ledger import left_after
+from discreet.pages.progress import working
 from discreet.query import Session
 from discreet.query.plan.planner import joint_event
 from discreet.query.session.plans import JointPlan, JointRelease
@@ -41,6 +42,7 @@ STEPS: Final = ("priced", "opened", "answered", "tidied", "written")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@working("publishing", terminal=False)
 def publish(
     plan: ReleasePlan,
     *,

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.frames.column import Column
+from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.coding import TableRows
@@ -115,18 +116,6 @@ class FittedImages(Protocol):
 
 @contextmanager
 def progress_line(what: str, steps: int, *, shown: bool) -> Iterator[Callable[[str], None]]:
-    """Show a line on stderr while a fit goes on; call what is yielded after every step, with a word about the next."""
-    if not shown:
-        yield lambda _: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[told]}"))
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(what, total=steps, told="")
-
-        def tell(word: str) -> None:
-            progress.update(task, advance=1, told=word)
-
-        yield tell
+    """Show how far a fit is; call what is yielded after every step, with a word about the next."""
+    with working(what, total=steps, shown=shown) as current:
+        yield current.step

@@ -27,6 +27,7 @@ from discreet.lab.attacks.membership import (
     softmax_regressions,
 )
 from discreet.lab.attacks.success_rates import Success
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -121,6 +122,7 @@ class Attributes:
         return error_bars(labels, [share.share for share in shares], lows, highs, across=across, title=title)
 
 
+@working("attacking", terminal=False)
 def attributes(
     release: Callable[[Columns], Guesser],
     table: Columns,
@@ -317,6 +319,7 @@ def _row(known: Mapping[str, Any], times: int) -> Columns:
 # What a plain model of your own table would tell: the attacks on models, with a model that comes with the lab.
 
 
+@working("attacking", terminal=False)
 def membership_of_table(
     table: Any,
     *,
@@ -369,6 +372,7 @@ def membership_of_scores(table: Any, *, score: str, member: str) -> NotPrivate[M
     return membership_by_scores(read[score], [text in _YES for text in read[member].astype(str)])
 
 
+@working("attacking", terminal=False)
 def attributes_of_table(
     table: Any,
     *,

@@ -21,6 +21,7 @@ from discreet.lab.attacks.success_rates import Success
 from discreet.mechanisms.gaussian import Gaussian
 from discreet.mechanisms.laplace import Laplace
 from discreet.mechanisms.randomized_response import RandomizedResponse
+from discreet.pages.progress import working
 from discreet.privacy import Repeated, delta
 
 if TYPE_CHECKING:
@@ -253,6 +254,7 @@ class Averaging:
     __repr__ = __str__
 
 
+@working("attacking", terminal=False)
 def averaging(
     interface: Interface, *, times: int, trials: int = 200, middle: float = 0.5, mechanism: Asked | None = None
 ) -> Averaging:

@@ -31,6 +31,7 @@ from discreet.lab.attacks.count_tables import (
 )
 from discreet.lab.attacks.lab_tables import Lab, laboratory, text_of
 from discreet.lab.attacks.success_rates import Success, success_bars
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -118,6 +119,7 @@ class Differencing:
         return success_bars(told, ceiling=self.ceiling, across=across, title=title)
 
 
+@working("attacking", terminal=False)
 def differencing(
     rows: Any,
     published: Sequence[CountTable],

@@ -21,6 +21,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, probability
 from discreet.lab.attacks.success_rates import Success
 from discreet.lab.attacks.textbook_noise import log
+from discreet.pages.progress import working
 
 if TYPE_CHECKING:
     import altair as alt
@@ -111,6 +112,7 @@ class FloatingPoint:
         return plots.lines(curves, across=across, up=up, log_y=True)
 
 
+@working("attacking", terminal=False)
 def floating_point(
     noise: Callable[..., Any],
     *,

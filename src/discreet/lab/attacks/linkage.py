@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks.lab_tables import Lab, laboratory, text_of
 from discreet.lab.attacks.success_rates import Success
+from discreet.pages.progress import working
 from discreet.privacy.not_private import NotPrivate
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Linkage:
         return shares([f"on {', '.join(self.on)}", "with a stranger's values"], parts, across="records", title=title)
 
 
+@working("attacking", terminal=False)
 def linkage(
     table: Any,
     names: Any,

@@ -19,6 +19,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.lab.attacks.lab_tables import laboratory, text_of
 from discreet.lab.attacks.populations import Floats, Integers, VectorRelease, deviation_of, released
 from discreet.lab.attacks.success_rates import Success, success_bars
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -230,6 +231,7 @@ class MarginalReconstruction:
     __repr__ = __str__
 
 
+@working("attacking", terminal=False)
 def marginal_reconstruction(
     rows: Any,
     columns: Sequence[str],

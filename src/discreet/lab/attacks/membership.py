@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks.success_rates import RATES, Attacker, FoundRate, judge
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -110,6 +111,7 @@ class Membership:
         return lines(curves, **titles, log_x=True, log_y=True, title=title)
 
 
+@working("attacking", terminal=False)
 def membership(
     train: Train,
     rows: Any,
@@ -169,6 +171,7 @@ def membership(
     return NotPrivate(found)
 
 
+@working("attacking", terminal=False)
 def membership_by_scores(
     scores: Any, inside: Any, *, event: Event | None = None, rates: Sequence[float] = RATES
 ) -> NotPrivate[Membership]:

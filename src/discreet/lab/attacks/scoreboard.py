@@ -23,6 +23,7 @@ from discreet.formatting import record
 from discreet.lab.attacks.count_tables import Floats
 from discreet.lab.attacks.lab_tables import Lab, laboratory
 from discreet.lab.attacks.success_rates import Success
+from discreet.pages.progress import working
 from discreet.privacy import PureDP, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -215,6 +216,7 @@ class _AttackerKnowledge:
     day: Floats
 
 
+@working("attacking", terminal=False)
 def scoreboard(
     rows: Any,
     *,

@@ -33,6 +33,7 @@ from discreet.lab.attacks.sticky_systems import (
     System,
 )
 from discreet.lab.attacks.success_rates import Success
+from discreet.pages.progress import working
 from discreet.privacy import PureDP, best_guess
 from discreet.privacy.not_private import NotPrivate
 
@@ -127,6 +128,7 @@ class Sticky:
         return plots.error_bars(labels, shares, lows, highs, across="share of right guesses", title=self.system)
 
 
+@working("attacking", terminal=False)
 def sticky(
     rows: Any,
     *,

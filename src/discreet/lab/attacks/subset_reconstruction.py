@@ -22,6 +22,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import up
 from discreet.lab.attacks.populations import Floats, Integers, VectorRelease, deviation_of, released
 from discreet.lab.attacks.success_rates import Success, success_bars
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, delta
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import read_relation
@@ -202,6 +203,7 @@ class Reconstruction:
     __repr__ = __str__
 
 
+@working("attacking", terminal=False)
 def reconstruction(
     secrets: Sequence[int] | Integers,
     *,

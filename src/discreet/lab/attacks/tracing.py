@@ -19,6 +19,7 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.lab.attacks.populations import Floats, Integers, Population, VectorRelease, coins, deviation_of, released
 from discreet.lab.attacks.success_rates import Success
+from discreet.pages.progress import working
 from discreet.privacy import Event, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 
@@ -73,6 +74,7 @@ class TracingPower:
         return _phi((self.members_mean - threshold) / math.sqrt(self.members_variance))
 
 
+@working("attacking", terminal=False)
 def tracing_power(people: int, population: Population, *, deviation: float = 0.0) -> TracingPower:
     """Return the distribution of <x - p, mean - p> for members and strangers.
 
@@ -362,6 +364,7 @@ class Tracing:
         yield f"    between {100 * low:.0f} and {100 * high:.0f} %; of people who are not in it {accused}{bound}"
 
 
+@working("attacking", terminal=False)
 def tracing(
     members: Integers,
     strangers: Integers,

@@ -24,6 +24,7 @@ from discreet.lab.attacks.lab_tables import Codes, Encoded, Lab, NamedColumns, e
 from discreet.lab.attacks.scoreboard import Numbers
 from discreet.lab.attacks.success_rates import Success
 from discreet.noise import discrete_laplace
+from discreet.pages.progress import working
 from discreet.privacy import PureDP, Relation, best_tpr
 from discreet.privacy.not_private import NotPrivate
 from discreet.query.engines.duckdb_sandbox import default_threads
@@ -291,6 +292,7 @@ class Uniqueness:
         )
 
 
+@working("attacking", terminal=False)
 def uniqueness(
     rows: Any, columns: NamedColumns | None = None, *, size: int = 3, person: str | None = None
 ) -> NotPrivate[Uniqueness]:
@@ -391,6 +393,7 @@ class LoneCells:
         )
 
 
+@working("attacking", terminal=False)
 def lone_cells(rows: Any, columns: NamedColumns, *, epsilon: Number) -> NotPrivate[LoneCells]:
     """Release counts of every combination of values with Laplace noise, and look for those who are alone.
 
@@ -486,6 +489,7 @@ class SingledOut:
         return json.dumps(document, ensure_ascii=False)
 
 
+@working("attacking", terminal=False)
 def singling_out(
     rows: Any, record: Mapping[str, Any], *, size: int = 4, person: str | None = None
 ) -> NotPrivate[SingledOut]:

@@ -30,6 +30,7 @@ from discreet.lab.audit.output_features import (
     scorers,
 )
 from discreet.lab.verify.small_worlds import Worlds, neighbours
+from discreet.pages.progress import working
 from discreet.privacy.relation import Relation, read_relation_if_any
 
 __all__ = ["Audit", "AuditFinding", "Mechanism", "OutputEvent", "Suspicion", "audit", "suspicions"]
@@ -42,6 +43,7 @@ _SEARCH = 5  # of many pairs less, so that the search takes about so many times 
 _LEAST_RUNS = 40
 
 
+@working("auditing", terminal=False)
 def audit(
     mechanism: Mechanism,
     pairs: Worlds | Iterable[Pair],

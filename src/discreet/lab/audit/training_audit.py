@@ -21,6 +21,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, up
 from discreet.formatting import record
 from discreet.lab.audit.confidence_limits import at_most
+from discreet.pages.progress import working
 from discreet.privacy import Event, Gaussian, PoissonSampled, Relation, Repeated, epsilon, epsilon_bounds, gdp_mu
 
 __all__ = [
@@ -74,6 +75,7 @@ class TrainingAudit:
         return json.dumps({**fields, "refuted": self.refuted}, ensure_ascii=False)
 
 
+@working("auditing", terminal=False)
 def audit_steps(
     without: Sequence[float],
     with_it: Sequence[float],
@@ -131,6 +133,7 @@ def audit_steps(
     )
 
 
+@working("auditing", terminal=False)
 def audit_one_run(
     scores: Sequence[float],
     included: Sequence[bool],

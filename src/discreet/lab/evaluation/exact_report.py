@@ -35,6 +35,7 @@ from discreet.lab.evaluation.table_rows import (
 )
 from discreet.lab.evaluation.usefulness import Downstream, downstream
 from discreet.lab.evaluation.usefulness import workload as ask
+from discreet.pages.progress import working
 from discreet.privacy import Relation
 from discreet.privacy.not_private import NotPrivate
 from discreet.synth.domain.domain import Domain
@@ -45,6 +46,7 @@ __all__ = ["custodian_notes", "evaluate", "likeness", "picture_notes", "priced_n
 _TESTED = 10  # Without rows that were held out, three in so many real rows are kept for the test of models.
 
 
+@working("evaluating", terminal=False)
 def evaluate(
     synthetic: Any,
     real: Any,

@@ -18,6 +18,7 @@ from discreet.lab.evaluation.pictures import Pictures, Sheets, closest_pictures,
 from discreet.lab.evaluation.table_rows import PEOPLE
 from discreet.lab.evaluation.usefulness import Downstream, Trained
 from discreet.learn.extras import require
+from discreet.pages.progress import working
 from discreet.privacy.not_private import NotPrivate
 from discreet.synth.domain.images import Images
 from discreet.synth.fitted_models import SyntheticImageModel
@@ -30,6 +31,7 @@ _MANY = 10_000  # Synthetic pictures that are drawn from a model, and that are l
 _TITLE = "Synthetic pictures"
 
 
+@working("evaluating", terminal=False)
 def evaluate_images(
     synthetic: Any,
     real: Any,
@@ -92,6 +94,7 @@ def evaluate_images(
     return NotPrivate(found)
 
 
+@working("evaluating", terminal=False)
 def evaluate_images_publicly(
     synthetic: Any,
     public: Any,

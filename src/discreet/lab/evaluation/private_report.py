@@ -15,6 +15,7 @@ from discreet.lab.evaluation.promised_limits import together
 from discreet.lab.evaluation.table_rows import SETS, EvaluatedTable, chosen_cliques, read_rows, subject_of
 from discreet.mechanisms.gaussian import VectorGaussian
 from discreet.mechanisms.parameters import small_delta
+from discreet.pages.progress import working
 from discreet.privacy import Relation
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import read_relation
@@ -31,6 +32,7 @@ __all__ = ["evaluate_for_a_price", "evaluate_publicly"]
 _WAYS = (1, 2)
 
 
+@working("evaluating", terminal=False)
 def evaluate_for_a_price(
     synthetic: Any,
     real: Any,
@@ -135,6 +137,7 @@ def _read(
 # --- public_report: The evaluation that may be published because the private table is not read for it. ---
 
 
+@working("evaluating", terminal=False)
 def evaluate_publicly(
     synthetic: Any,
     public: Any,

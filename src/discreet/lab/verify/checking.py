@@ -30,6 +30,7 @@ from discreet.lab.verify.laws import (
     worst,
 )
 from discreet.lab.verify.small_worlds import World, Worlds, as_worlds, neighbours
+from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation_if_any
 
@@ -240,6 +241,7 @@ _EXAMINE: Mapping[DivergenceMeasure, Callable[[_Pairs, Claim, Fraction], Enclosu
 }
 
 
+@working("checking", terminal=False)
 def check(
     mechanism: Lawful,
     worlds: AnyWorlds,
@@ -289,6 +291,7 @@ def check(
     return _verify(mechanism, worlds, between, asked, query, positive(slack, name="slack"))
 
 
+@working("checking", terminal=False)
 def check_renyi(
     mechanism: Lawful,
     worlds: AnyWorlds,

@@ -11,6 +11,7 @@ from typing import final
 from discreet.formatting import significant_up
 from discreet.learn.torch.layers.model_preparation import PreparedModel
 from discreet.learn.training.sampling import RunPlan
+from discreet.pages.progress import working
 from discreet.privacy.events import Event
 
 __all__ = ["StepDone", "StepsSpent", "TrainingReport", "progress_line"]
@@ -23,22 +24,12 @@ def progress_line(
     done: int, total: int, epsilon_after: Callable[[int], float], limit: float
 ) -> Iterator[Callable[[StepDone], None]]:
     """Show a line while a run goes on; call what is yielded after every step."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("training"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[told]}"),
-        TimeRemainingColumn(),
-    )
     shown = _Epsilon(epsilon_after, limit)
-    with Progress(*columns) as progress:
-        task = progress.add_task("training", total=total, completed=done, told=shown.text(done, total))
+    with working("training", total=total, done=done) as current:
 
         def tell(step: StepDone) -> None:
             loss = "" if step.public_loss is None else f"  public loss {step.public_loss:.4f}"
-            progress.update(task, completed=step.step, told=shown.text(step.step, total) + loss)
+            current.step(shown.text(step.step, total) + loss)
 
         yield tell
 

@@ -18,6 +18,7 @@ from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEv
 from discreet.ledger import Ledger
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
 from discreet.ledger.spending import Left
+from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.engine import Deadline, Engine
@@ -44,6 +45,7 @@ class Executor:
     project: str
     version: str | None
     seconds: float
+    shows_time: bool = True  # In notebooks; not where somebody else is told how the time goes.
     process: int = field(default_factory=os.getpid, repr=False)
     closed: Closing = field(default_factory=Closing, repr=False)
 
@@ -74,7 +76,9 @@ class Executor:
             return claim
         deadline = Deadline.after(self.seconds)
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
-        text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
+        with working("answering", shown=self.shows_time, terminal=False) as current:
+            current.limit(self.seconds)
+            text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
         return StoredAnswer(claim.charge, text)
 
     def _claim(self, asked: ChargedRequest, plan: str) -> ReadClaim | StoredAnswer:
@@ -117,7 +121,8 @@ class Executor:
         )
         if not isinstance(claim, ReadClaim):  # Without a key and a plan nothing is ever the same.
             raise RuntimeError("a charge without a key was taken for an earlier one")
-        return self.ledger.attempt(claim, lambda: self._finished(claim, work))
+        with working("computing", shown=self.shows_time, terminal=False):
+            return self.ledger.attempt(claim, lambda: self._finished(claim, work))
 
     def _finished(self, claim: ReadClaim, work: Callable[[], T]) -> T:
         result = work()

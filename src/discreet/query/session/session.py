@@ -147,6 +147,7 @@ class Session:
                 project=project,
                 version=version,
                 seconds=limit,
+                shows_time=resources.on_progress is None,
             )
             self._opened = opened.pop_all()
         self._last: Event | None = None

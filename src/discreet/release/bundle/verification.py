@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, final
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.formatting import significant_up
 from discreet.ledger import look
+from discreet.pages.progress import working
 from discreet.privacy.meaning import Meaning, explain
 from discreet.release.bundle.bundle_reader import BundleContents, hold
 from discreet.release.bundle.ledger_comparison import compare_digests, compare_with_ledger, promised, stated_otherwise
@@ -149,6 +150,7 @@ class Verified:
     __repr__ = __str__
 
 
+@working("verifying", terminal=False)
 def verify_bundle(
     path: str | Path, *, ledger: str | Path | None = None, key: PublicKey | str | Path | None = None
 ) -> Verified:

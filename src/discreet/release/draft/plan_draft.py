@@ -16,6 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import percent, printable
 from discreet.ledger.budget import Budget, readable
+from discreet.pages.progress import working
 from discreet.privacy.not_private import NotPrivate
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.draft.custodian_look import (
@@ -319,6 +320,7 @@ def _untold(stage: str) -> None:
     """Tell nobody what is done."""
 
 
+@working("drafting", terminal=False)
 def draft_plan(
     path: str | Path | CsvFile,
     *,

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger import Account, Ledger
+from discreet.pages.progress import working
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Key, Query, ReleasedMeasure, Statistic
 from discreet.query.catalogue import Catalogue, CatalogueTable
@@ -65,6 +66,7 @@ class Checked:
     __repr__ = __str__
 
 
+@working("checking", terminal=False)
 def check(plan: ReleasePlan, *, tables: Mapping[str, Any] | None = None) -> Checked:
     """Find everything in a plan that can be found wrong without data, or return it with its price.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
 from discreet.ledger import Account, Ledger
+from discreet.pages.progress import working
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -21,6 +22,7 @@ from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
 __all__ = ["price", "releases_held"]
 
 
+@working("pricing", terminal=False)
 def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[str, Any] | None = None) -> PricedRelease:
     """Say what a release costs and how exact it will be, from public facts only.
 

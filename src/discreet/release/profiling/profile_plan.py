@@ -13,6 +13,7 @@ from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import printable
 from discreet.ledger import Budget
 from discreet.ledger.inspect import declared_budget
+from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.query import Plan, ReleaseTable, Resources, Session, Unit
 from discreet.query.catalogue import CatalogueTable
@@ -137,6 +138,7 @@ class ProfilePlan:
         """Whether what is not paid yet fits the budget and all quotas; what is paid is read again for nothing."""
         return not self.unpaid or self.session.affords(self.price_of(self.unpaid), at_once=len(self.unpaid) == 1)
 
+    @working("profiling", terminal=False)
     def release(self) -> Profile:
         """Pay and ask, round by round; or read what was answered before, and go on from there."""
         if not self.affordable:
@@ -218,6 +220,7 @@ def _named(found: ReleaseTable) -> Partition:
     return ListedCells(values) if values else Presence()
 
 
+@working("planning", terminal=False)
 def plan_profile(
     session: Session,
     *,

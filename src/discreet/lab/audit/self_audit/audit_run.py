@@ -14,6 +14,7 @@ from discreet.lab.audit.black_box import audit
 from discreet.lab.audit.self_audit.subjects import BlackBox, ListedSubject, Subject, catalogue
 from discreet.lab.verify.small_worlds import neighbours
 from discreet.pages.kit import PAGE_STYLE, document, opening, paragraph, table, words
+from discreet.pages.progress import working
 
 __all__ = ["Row", "SelfAudit", "count_audits", "self_audit"]
 
@@ -41,11 +42,13 @@ def self_audit(
     chosen = list(_chosen(catalogue() if subjects is None else subjects, size))
     level = _LEVEL / max(1, sum(isinstance(subject, BlackBox) for subject in chosen))
     rows = []
-    for subject in chosen:
-        row = _exact(subject) if isinstance(subject, ListedSubject) else _measured(subject, size, level)
-        rows.append(row)
-        if told is not None:
-            told(row)
+    with working("auditing", total=len(chosen), terminal=False) as current:
+        for subject in chosen:
+            row = _exact(subject) if isinstance(subject, ListedSubject) else _measured(subject, size, level)
+            rows.append(row)
+            current.step(row.name)
+            if told is not None:
+                told(row)
     return SelfAudit(size=size, level=_LEVEL, rows=tuple(rows), seconds=time.perf_counter() - begun)
 
 

@@ -1,0 +1,139 @@
+"""Progress in a notebook: text that is changed in place, without widgets; the time alone where rows are private."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from discreet.lab.audit.self_audit import audit_run
+from discreet.pages import progress
+from discreet.pages.progress import working
+from discreet.query import Resources
+from discreet.query.session.executor import Executor
+
+
+class _Cell:
+    """The output of a notebook's cell, as a kernel keeps it."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, list[dict[str, str]]] = {}
+
+    def publish(self, data: dict[str, str], metadata: Any, *, transient: Any, update: bool) -> None:
+        assert update == (transient["display_id"] in self.shown)
+        self.shown.setdefault(transient["display_id"], []).append(data)
+
+    @property
+    def texts(self) -> list[list[str]]:
+        return [[data["text/plain"] for data in each] for each in self.shown.values()]
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> _Cell:
+    """Make this process a notebook's, in which everything that takes a twentieth of a second shows how far it is."""
+    made = _Cell()
+    shell = SimpleNamespace(kernel=object(), display_pub=made)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(progress, "_SILENT", 0.05)
+    monkeypatch.setattr(progress._Notebook, "beat", 0.02)
+    return made
+
+
+def test_steps_are_a_bar_in_one_place_and_their_count_stays(cell: _Cell) -> None:
+    with working("training <b>", total=4, done=1) as current:
+        time.sleep(0.2)
+        current.step("ε 0.5 of 1")
+        time.sleep(0.2)
+    (shown,) = cell.shown.values()
+    assert shown[0]["text/plain"] == "training <b> · 1 of 4 · 0 s elapsed"
+    assert re.fullmatch(r"training <b> · 2 of 4 · 0 s elapsed, about \d s left · ε 0.5 of 1", shown[-2]["text/plain"])
+    assert '<progress value="2" max="4"></progress> training &lt;b&gt; · 2 of 4' in shown[-2]["text/html"]
+    assert shown[-1]["text/plain"] == "training <b> · 2 of 4 · ε 0.5 of 1"
+    assert not any("<b>" in data["text/html"] for data in shown)
+
+
+def test_where_rows_are_private_it_is_the_time_and_nothing_stays(cell: _Cell) -> None:
+    with working("answering", terminal=False) as current:
+        current.limit(600)
+        time.sleep(0.2)
+    (shown,) = cell.shown.values()
+    assert {data["text/plain"] for data in shown[:-1]} == {"answering · 0 s elapsed · (limit 600 s)"}
+    assert shown[-1] == {"text/plain": "", "text/html": ""}
+
+
+def test_what_is_quick_or_within_another_shows_nothing(cell: _Cell) -> None:
+    with working("quick"):
+        pass
+    assert cell.shown == {}
+    with working("outer"), working("inner", terminal=False):
+        time.sleep(0.2)
+    assert {text.split(" ")[0] for shown in cell.texts for text in shown} == {"outer", ""}
+
+
+@pytest.mark.parametrize("shell", [None, SimpleNamespace()], ids=["no shell", "a shell on a terminal"])
+def test_without_a_kernel_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch, shell: Any) -> None:
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    assert progress._screen("answering", None, terminal=False) is None
+
+
+def test_a_display_that_fails_does_not_fail_the_work(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Cell, "publish", lambda *_, **__: 1 / 0)
+    with working("answering"):
+        time.sleep(0.2)
+
+
+def _ask(monkeypatch: pytest.MonkeyPatch, **resources: Any) -> None:
+    computed = Executor._compute
+
+    def slow(*asked: Any) -> str:
+        time.sleep(0.2)
+        return computed(*asked)
+
+    monkeypatch.setattr(Executor, "_compute", slow)
+    rows = pa.table({"n": [1, 2, 3]})
+    told = {"dataset": "rows", "ledger": "memory", "principal": "ana", "budget": dp.Budget(epsilon=1)}
+    with dp.Session(rows, unit="row", resources=Resources(**resources), **told) as session:
+        session.sql("SELECT COUNT(*) AS n FROM rows", epsilon=1).release()
+
+
+def test_a_question_shows_its_time_in_a_notebook(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    _ask(monkeypatch, seconds=60)
+    (shown,) = cell.texts
+    assert re.fullmatch(r"answering · \d s elapsed · \(limit 60 s\)", shown[0])
+    assert shown[-1] == ""
+
+
+def test_a_question_whose_time_is_told_otherwise_shows_nothing(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    _ask(monkeypatch, on_progress=lambda gone, allowed: None)
+    assert cell.shown == {}
+
+
+def test_training_and_fits_need_no_widgets(cell: _Cell) -> None:
+    from discreet.learn.torch.progress import StepDone, progress_line
+    from discreet.synth import method
+
+    with progress_line(0, 2, lambda step: step / 2, 1.0) as tell:
+        tell(StepDone(step=1, steps=2, learning_rate=1.0, clip=1.0, public_loss=0.25))
+        time.sleep(0.2)
+    with method.progress_line("mst", 3, shown=True) as say:
+        say("measuring")
+        time.sleep(0.2)
+    with method.progress_line("mst", 3, shown=False) as say:
+        time.sleep(0.2)
+    assert [shown[-1] for shown in cell.texts] == [
+        "training · 1 of 2 · ε 0.5 of 1  public loss 0.2500",
+        "mst · 1 of 3 · measuring",
+    ]
+
+
+def test_an_audit_from_python_is_counted(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    subjects = [one for one in audit_run.catalogue() if "RandomizedResponse" in one.name]
+    monkeypatch.setattr(progress, "_SILENT", 0.0)
+    found = audit_run.self_audit(subjects=subjects)
+    assert cell.texts[-1][-1].startswith(f"auditing · {len(found.rows)} of {len(found.rows)} · ")
