@@ -6,14 +6,15 @@ import gc
 import io
 import os
 import pickle
+import re
 import traceback
-from contextlib import redirect_stdout
 from copy import copy, deepcopy
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from notebook_cell import notebook_cell
 from private_runs import LOSS, flat, model_of, rows, run, silenced
 from torch import nn
 from torch.func import functional_call, grad, vmap
@@ -528,16 +529,13 @@ class TestAfterTheNoise:
 class TestWhatIsShown:
     """Everything that is shown is public or noisy."""
 
-    def test_the_line_shows_steps_and_epsilon_and_the_loss_on_public_rows_only(self):
-        shown = io.StringIO()
-        with redirect_stdout(shown):
-            run().fit()
-        assert "3/3" in shown.getvalue()
-        assert "ε" in shown.getvalue()
-        assert "loss" not in shown.getvalue()
-        with redirect_stdout(shown):
-            run(watch=rows(3)).fit()
-        assert "public loss" in shown.getvalue()
+    def test_the_line_shows_steps_and_epsilon_and_the_loss_on_public_rows_only(self, monkeypatch):
+        cell = notebook_cell(monkeypatch, silent=0.0)
+        run().fit()
+        run(watch=rows(3)).fit()
+        (*_, private), (*_, watched) = cell.texts
+        assert re.fullmatch(r"training · 3 of 3 · ε [\d.]+ of [\d.]+", private)
+        assert re.fullmatch(r"training · 3 of 3 · ε [\d.]+ of [\d.]+  public loss [\d.]+", watched)
 
     def test_what_loggers_get_has_no_loss_unless_it_is_public(self):
         told = []

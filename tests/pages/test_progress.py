@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from notebook_cell import NotebookCell, notebook_cell
 
 import discreet as dp
 from discreet.lab.audit.self_audit import audit_run
@@ -19,33 +20,12 @@ from discreet.query import Resources
 from discreet.query.session.executor import Executor
 
 
-class _Cell:
-    """The output of a notebook's cell, as a kernel keeps it."""
-
-    def __init__(self) -> None:
-        self.shown: dict[str, list[dict[str, str]]] = {}
-
-    def publish(self, data: dict[str, str], metadata: Any, *, transient: Any, update: bool) -> None:
-        assert update == (transient["display_id"] in self.shown)
-        self.shown.setdefault(transient["display_id"], []).append(data)
-
-    @property
-    def texts(self) -> list[list[str]]:
-        return [[data["text/plain"] for data in each] for each in self.shown.values()]
-
-
 @pytest.fixture
-def cell(monkeypatch: pytest.MonkeyPatch) -> _Cell:
-    """Make this process a notebook's, in which everything that takes a twentieth of a second shows how far it is."""
-    made = _Cell()
-    shell = SimpleNamespace(kernel=object(), display_pub=made)
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-    monkeypatch.setattr(progress, "_SILENT", 0.05)
-    monkeypatch.setattr(progress._Notebook, "beat", 0.02)
-    return made
+def cell(monkeypatch: pytest.MonkeyPatch) -> NotebookCell:
+    return notebook_cell(monkeypatch)
 
 
-def test_steps_are_a_bar_in_one_place_and_their_count_stays(cell: _Cell) -> None:
+def test_steps_are_a_bar_in_one_place_and_their_count_stays(cell: NotebookCell) -> None:
     with working("training <b>", total=4, done=1) as current:
         time.sleep(0.2)
         current.step("ε 0.5 of 1")
@@ -58,7 +38,7 @@ def test_steps_are_a_bar_in_one_place_and_their_count_stays(cell: _Cell) -> None
     assert not any("<b>" in data["text/html"] for data in shown)
 
 
-def test_where_rows_are_private_it_is_the_time_and_nothing_stays(cell: _Cell) -> None:
+def test_where_rows_are_private_it_is_the_time_and_nothing_stays(cell: NotebookCell) -> None:
     with working("answering", terminal=False) as current:
         current.limit(600)
         time.sleep(0.2)
@@ -67,7 +47,7 @@ def test_where_rows_are_private_it_is_the_time_and_nothing_stays(cell: _Cell) ->
     assert shown[-1] == {"text/plain": "", "text/html": ""}
 
 
-def test_what_is_quick_or_within_another_shows_nothing(cell: _Cell) -> None:
+def test_what_is_quick_or_within_another_shows_nothing(cell: NotebookCell) -> None:
     with working("quick"):
         pass
     assert cell.shown == {}
@@ -82,8 +62,8 @@ def test_without_a_kernel_nothing_is_displayed(monkeypatch: pytest.MonkeyPatch, 
     assert progress._screen("answering", None, terminal=False) is None
 
 
-def test_a_display_that_fails_does_not_fail_the_work(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_Cell, "publish", lambda *_, **__: 1 / 0)
+def test_a_display_that_fails_does_not_fail_the_work(cell: NotebookCell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(NotebookCell, "publish", lambda *_, **__: 1 / 0)
     with working("answering"):
         time.sleep(0.2)
 
@@ -102,19 +82,21 @@ def _ask(monkeypatch: pytest.MonkeyPatch, **resources: Any) -> None:
         session.sql("SELECT COUNT(*) AS n FROM rows", epsilon=1).release()
 
 
-def test_a_question_shows_its_time_in_a_notebook(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_shows_its_time_in_a_notebook(cell: NotebookCell, monkeypatch: pytest.MonkeyPatch) -> None:
     _ask(monkeypatch, seconds=60)
     (shown,) = cell.texts
     assert re.fullmatch(r"answering · \d s elapsed · \(limit 60 s\)", shown[0])
     assert shown[-1] == ""
 
 
-def test_a_question_whose_time_is_told_otherwise_shows_nothing(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_question_whose_time_is_told_otherwise_shows_nothing(
+    cell: NotebookCell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     _ask(monkeypatch, on_progress=lambda gone, allowed: None)
     assert cell.shown == {}
 
 
-def test_training_and_fits_need_no_widgets(cell: _Cell) -> None:
+def test_training_and_fits_need_no_widgets(cell: NotebookCell) -> None:
     from discreet.learn.torch.progress import StepDone, progress_line
     from discreet.synth import method
 
@@ -132,7 +114,7 @@ def test_training_and_fits_need_no_widgets(cell: _Cell) -> None:
     ]
 
 
-def test_an_audit_from_python_is_counted(cell: _Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_audit_from_python_is_counted(cell: NotebookCell, monkeypatch: pytest.MonkeyPatch) -> None:
     subjects = [one for one in audit_run.catalogue() if "RandomizedResponse" in one.name]
     monkeypatch.setattr(progress, "_SILENT", 0.0)
     found = audit_run.self_audit(subjects=subjects)

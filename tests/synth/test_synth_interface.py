@@ -398,6 +398,18 @@ def test_a_synthetic_table_is_the_same_in_every_form(tmp_path: Path) -> None:
         table["nobody"]
 
 
+def test_tables_and_domains_are_tables_in_a_notebook_and_no_value_is_code() -> None:
+    domain = Domain({"<b>": Category(["<script>"]), "n": Numeric(0, 4, whole=True, bins=4)})
+    shown = fit({"<b>": ["<script>"] * 40, "n": [1, 2] * 20}, "independent", domain=domain).sample(40)._repr_html_()
+    assert shown.count("<tr>") == 11
+    assert shown.count('<td style="text-align:left">&lt;script&gt;</td><td style="text-align:right">') == 10
+    assert shown.endswith("<small>40 synthetic rows</small>")
+    declared = domain._repr_html_()
+    assert '<td style="text-align:left">&lt;b&gt;</td><td style="text-align:right">1</td>' in declared
+    assert "Category(" in declared
+    assert not any(tag in shown + declared for tag in ("<b>", "<script>"))
+
+
 def test_a_promise_says_whom_it_protects_and_is_rounded_up() -> None:
     said = {"method": "aim", "delta": Fraction(1, 10**6), "rows_per_unit": 1}
     row = Promise.of(ApproxDP("0.12345", "1e-6"), relation=Relation.ADD_REMOVE, unit="row", **said)

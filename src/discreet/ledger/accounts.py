@@ -13,6 +13,7 @@ from discreet.ledger.budget import Budget, Quota, Sums, canonical, readable
 from discreet.ledger.charge_record import Account
 from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
+from discreet.pages.kit import Described, DescribedTable
 
 __all__ = [
     "LIFETIME",
@@ -72,6 +73,12 @@ class Book:
         if budget.kind != "unlimited":
             return f"all charges together: {budget.describe()} for {whom}"
         return f"{' and '.join(map(_per_window, self.windows()))} for {whom}; there is no lifetime limit"
+
+    def stands(self, spent: object, left: object) -> Described:
+        """Say what is guaranteed, what was spent and what is left."""
+        rows = (("guarantee", self.describe()), ("spent", str(spent)), ("left", str(left)))
+        text = f"{self.describe()}. Spent: {spent}. Left: {left}."
+        return Described(text, [DescribedTable("", (), rows)])
 
     def windows(self) -> list[Quota]:
         """Return the quotas per window over all charges: the guarantee of a data set without a lifetime budget."""

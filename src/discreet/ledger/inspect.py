@@ -21,6 +21,7 @@ from discreet.ledger.charge_record import Account, Entry, ReadClaim
 from discreet.ledger.charges_and_claims import sums_of
 from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
 from discreet.ledger.verify_chain import verify
+from discreet.pages.kit import Described
 from discreet.privacy.events import Event
 
 if TYPE_CHECKING:
@@ -110,9 +111,9 @@ class LedgerView:
         last = next(spent, None)
         return None if last is None else last.event
 
-    def describe(self, dataset: str) -> str:
+    def describe(self, dataset: str) -> Described:
         """Say what is guaranteed, what was spent and what is left."""
-        return f"{self._book(dataset).describe()}. Spent: {self.spent(dataset)}. Left: {self.left(dataset)}."
+        return self._book(dataset).stands(self.spent(dataset), self.left(dataset))
 
     def _book(self, dataset: str) -> Book:
         if dataset not in self._books:

@@ -90,6 +90,7 @@ from discreet.ledger.store import ClosedStore, LedgerRows, Store
 from discreet.ledger.verify_chain import verify
 from discreet.names import check_path
 from discreet.noise import source
+from discreet.pages.kit import Described
 from discreet.privacy import Composed, Event, Repeated, epsilon
 from discreet.privacy.convert import read_delta
 from discreet.privacy.relation import Relation, read_relation
@@ -610,12 +611,12 @@ class Ledger:
         everything = Composed(Repeated(event, count) for event, count in events.items())
         return TightTotal(epsilon(everything, delta, relation=relation), read_delta(delta), events.total())
 
-    def describe(self) -> str:
+    def describe(self) -> Described:
         """Say what is guaranteed, what was spent and what is left."""
         with self._store.reading() as rows:
             book = self._book(rows)
             spent, left = self._spending(rows, book, None), self._left(rows, book, None, "", None)
-        return f"{book.describe()}. Spent: {spent}. Left: {left}."
+        return book.stands(spent, left)
 
     def __repr__(self) -> str:
         """Name the data set; the store is not asked, so that this works when it is closed or away."""

@@ -9,13 +9,17 @@ import base64
 import hashlib
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Self, final
 
 from discreet.pages.svg import Scale, hundred, ruler, words
 
 __all__ = [
     "BUNDLE_STYLE",
     "PAGE_STYLE",
+    "Described",
+    "DescribedTable",
     "bar_row",
     "bar_table",
     "bullets",
@@ -270,6 +274,39 @@ def _cells(row: Sequence[object], right: Sequence[bool], named: bool) -> Iterabl
 
 def _side(right: Sequence[bool], place: int) -> str:
     return f"text-align:{'right' if right and right[place] else 'left'}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DescribedTable:
+    """A title, heads and rows of texts; without heads, the first of each row is its name."""
+
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def html(self) -> str:
+        """Write it for a notebook."""
+        title = paragraph(self.title) if self.title else ""
+        return title + grid(self.rows, self.heads, named=not self.heads)
+
+
+@final
+class Described(str):
+    """A text of several lines that shows itself as it is printed, and in a notebook as the `tables` it is made of."""
+
+    __slots__ = ("tables",)
+    tables: tuple[DescribedTable, ...]
+    __repr__ = str.__str__
+
+    def __new__(cls, text: str, tables: Iterable[DescribedTable] = ()) -> Self:
+        """Keep a text and the same as tables."""
+        made = super().__new__(cls, text)
+        made.tables = tuple(tables)
+        return made
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self.tables)
 
 
 def table(

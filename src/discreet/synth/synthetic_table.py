@@ -115,6 +115,13 @@ class SyntheticTable:
         lines = ["  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip() for row in rows]
         return "\n".join([*lines, f"({len(self):,} synthetic rows)"])
 
+    def _repr_html_(self) -> str:
+        from discreet.pages.kit import grid
+
+        shown = [self[name][:_SHOWN] for name in self._columns]
+        right = [values.dtype.kind in "iuf" for values in shown]
+        return f"{grid(zip(*shown, strict=True), self.columns, right=right)}<small>{len(self):,} synthetic rows</small>"
+
     def __repr__(self) -> str:
         return f"SyntheticTable({len(self)} rows; {', '.join(self._columns)})"
 

@@ -325,3 +325,23 @@ def test_a_description_shows_its_lines_where_it_is_named(tmp_path):
     assert isinstance(told, str)
     assert repr(told) == str(told)
     assert told.count("\n") >= 3
+    assert copy.deepcopy(told).tables == told.tables
+
+
+def test_a_description_is_tables_in_a_notebook_and_no_name_or_value_is_code(tmp_path):
+    wicked = "<script>alert(1)</script>"
+    rows = pa.table({"customer": ["a"], wicked: [1], "city": ["Bern"]})
+    columns = {wicked: dp.between(0, 5, whole=True), "city": dp.categories([wicked, "Bern"])}
+    with opened(tmp_path, {"orders": rows}, columns=columns) as session:
+        told, money = session.describe(), session.ledger.describe()
+    (orders, budget) = told.tables
+    assert orders.heads == ("column", "type", "publicly known")
+    assert orders.rows[1:] == ((wicked, "integer", "0 … 5"), ("city", "text", f"one of {wicked}, Bern"))
+    assert budget.rows[0] == ("guarantee", str(money).split(". Spent")[0])
+    assert (budget,) == money.tables
+    assert [name for name, _ in budget.rows] == ["guarantee", "spent", "left"]
+    shown = told._repr_html_()
+    assert shown.count("<table>") == 2
+    assert "<script>" not in shown
+    assert shown.count("&lt;script&gt;") == 2
+    assert repr(money) == str(money)

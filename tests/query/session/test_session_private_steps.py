@@ -9,6 +9,7 @@ import pytest
 from session_data import CITIES, charges, opened, shop
 
 import discreet as dp
+from discreet.pages.kit import words
 
 
 def test_bounds_are_found_within_the_widest_and_can_be_declared(tmp_path):
@@ -23,6 +24,8 @@ def test_bounds_are_found_within_the_widest_and_can_be_declared(tmp_path):
     assert 18 <= low <= 30
     assert 75 <= high <= 90
     assert found.release["low"][0].value == low
+    assert found.release._repr_html_() in found._repr_html_()
+    assert words(found.declared) in found._repr_html_()
     with opened(tmp_path, columns={"age": found.declared}) as session:
         session.sql("SELECT SUM(age) AS total FROM orders", epsilon=1).release()
 

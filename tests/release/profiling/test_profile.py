@@ -15,6 +15,7 @@ from profile_worlds import CANARIES, people, session
 
 import discreet as dp
 from discreet.errors import BudgetExceeded, InvalidParameter
+from discreet.pages.kit import words
 from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release import plan_profile, profile
@@ -332,3 +333,11 @@ def test_nonsense_is_refused() -> None:
     nobody = session(people(10).select(["person"]), unit=dp.Unit("person"))
     with nobody as opened, pytest.raises(InvalidParameter, match="nothing to profile"):
         plan_profile(opened, epsilon=1)
+
+
+def test_a_profile_is_a_table_in_a_notebook(exact: Profile) -> None:
+    shown = exact._repr_html_()
+    assert shown.count("<tr>") == 1 + len(exact.columns)
+    assert shown.startswith(f"<p>{words(str(exact).splitlines()[0])}</p><table>")
+    for column in exact.columns:
+        assert f'<td style="text-align:left">{words(column.name)}</td>' in shown

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.formatting import labelled, plain
 from discreet.names import check_name, check_path, escaped
+from discreet.pages.kit import Described, DescribedTable
 from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
@@ -369,29 +370,36 @@ def _unit_kinds(
 _SHOWN = 8  # Categories that are written out.
 
 
-def describe_catalogue(catalogue: Catalogue) -> str:
+_HEADS = ("column", "type", "publicly known")
+
+
+def describe_catalogue(catalogue: Catalogue) -> Described:
     """Write a line for each column of each table."""
-    return "\n".join(line for table in catalogue.tables.values() for line in _table(table, catalogue))
+    tables = [_table(table, catalogue) for table in catalogue.tables.values()]
+    return Described("\n".join(line for table in tables for line in _lines(table)), tables)
 
 
-def _table(table: CatalogueTable, catalogue: Catalogue) -> Iterator[str]:
+def _lines(table: DescribedTable) -> Iterator[str]:
+    yield table.title
+    width = max((len(name) for name, *_ in table.rows), default=0)
+    yield from (f"  {name:<{width}}  {', '.join(filter(None, known))}" for name, *known in table.rows)
+
+
+def _table(table: CatalogueTable, catalogue: Catalogue) -> DescribedTable:
     unit = catalogue.unit
     limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
     named = table.unit or "" if unit.name is None else f"{unit.name} ({table.unit})"
     whom = "each row is protected" if table.unit is None else f"each {escaped(named)} is protected, counted {limits}"
-    yield f"{table.name}: {whom if table.private else 'public'}"
-    shown = {escaped(name): column for name, column in table.columns.items()}
-    width = max(map(len, shown), default=0)
-    yield from (f"  {name:<{width}}  {_describing_column(column)}" for name, column in shown.items())
+    rows = ((escaped(name), column.facts.kind.value, _known(column)) for name, column in table.columns.items())
+    return DescribedTable(f"{table.name}: {whom if table.private else 'public'}", _HEADS, tuple(rows))
 
 
 def _some(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _describing_column(column: CatalogueColumn) -> str:
-    facts = column.facts
-    parts = [facts.kind.value, *_bounds(facts), *_members(column)]
+def _known(column: CatalogueColumn) -> str:
+    parts = [*_bounds(column.facts), *_members(column)]
     if column.format is not None:
         parts.append(f"written as {column.format}")
     if column.missing is not None:

@@ -73,6 +73,11 @@ class PrivateBounds:
 
     __repr__ = record
 
+    def _repr_html_(self) -> str:
+        from discreet.pages.kit import grid
+
+        return grid([("declared", self.declared)], named=True) + self.release._repr_html_()
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,11 @@ class PrivateLimit:
 
     limit: int
     release: ReleaseTable
+
+    def _repr_html_(self) -> str:
+        from discreet.pages.kit import grid
+
+        return grid([("limit", self.limit)], named=True) + self.release._repr_html_()
 
 
 def private_bounds(

@@ -15,6 +15,7 @@ from discreet.ledger import Account, Budget, Ledger, Quota
 from discreet.ledger.charge_record import Entry, check_texts
 from discreet.ledger.spending import Left, Spending
 from discreet.names import check_name, escaped
+from discreet.pages.kit import Described
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation
 from discreet.query.catalogue import Catalogue
@@ -345,7 +346,8 @@ class Session:
 
     def describe(self) -> Described:
         """Say what may be asked: tables, columns, what is publicly known of them, whom is protected, what is left."""
-        return Described(f"{describe_catalogue(self._catalogue)}\n{self._desk.ledger.describe()}")
+        tables, money = describe_catalogue(self._catalogue), self._desk.ledger.describe()
+        return Described(f"{tables}\n{money}", (*tables.tables, *money.tables))
 
     @property
     def catalogue(self) -> Catalogue:
@@ -431,14 +433,6 @@ class Session:
         if self.is_closed:
             return f"Session({names}; unit {escaped(self._unit.noun)}; closed)"
         return f"Session({names}; unit {escaped(self._unit.noun)}; {self.money()})"
-
-
-@final
-class Described(str):
-    """A text of several lines that shows itself as it is printed, where a notebook or a terminal names it."""
-
-    __slots__ = ()
-    __repr__ = str.__str__
 
 
 def _read_unit(unit: Unit | str) -> Unit:

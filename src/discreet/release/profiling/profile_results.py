@@ -138,6 +138,18 @@ class Profile:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        from discreet.pages import kit
+
+        head, spent = text(self).splitlines()[:2]
+        rows = (
+            (one.name, one.kind.value, estimate_text(one.present), estimate_text(one.missing), _middle(one))
+            for one in self.columns
+        )
+        heads = ("column", "type", "values", "missing", "median, or most frequent value")
+        told = kit.grid(rows, heads, right=(False, False, True, True, False))
+        return f"{kit.paragraph(head)}{told}<small>{kit.words(spent)}</small>{kit.bullets(self.notes)}"
+
 
 # --- packing: A profile as JSON: every number as it was released. ---
 
@@ -233,6 +245,12 @@ def quantile_text(quantile: ProfileQuantile) -> str:
     """Write a quantile with its interval."""
     value = "?" if quantile.value is None else written(quantile.value)
     return f"{value} ({_end(quantile.low, 'less')} … {_end(quantile.high, 'more')})"
+
+
+def _middle(column: ColumnProfile) -> str:
+    if column.quantiles:
+        return quantile_text(column.quantiles[len(column.quantiles) // 2])
+    return printable(column.top[0].label) if column.top else "–"
 
 
 def _end(end: Bound | None, otherwise: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
+from discreet.formatting import shortened
 from discreet.mechanisms.parameters import settle
 from discreet.schema.columns import Declared, ExpressionFacts, Kind
 from discreet.synth.domain.category import Category, Value
@@ -22,6 +23,7 @@ DomainColumn: TypeAlias = Category | Numeric
 AnyColumn: TypeAlias = DomainColumn | Declared  # as a domain takes it
 Rule: TypeAlias = Mapping[str, Any]  # column -> a value, a list of values, None, or (low, high) of a numeric column
 _MOST = 1000  # Columns.
+_WRITTEN = 80  # Letters of a declaration in a notebook.
 
 
 @final
@@ -112,6 +114,15 @@ class Domain:
     def __repr__(self) -> str:
         sizes = (f"{name}: {one.size if one.is_settled else 'to be found'}" for name, one in self.columns.items())
         return f"Domain({', '.join(sizes)})"
+
+    def _repr_html_(self) -> str:
+        from discreet.pages.kit import grid
+
+        rows = (
+            (name, one.size if one.is_settled else "to be found", shortened(repr(one), _WRITTEN))
+            for name, one in self.columns.items()
+        )
+        return grid(rows, ("column", "cells", "declared as"), right=(False, True, False))
 
 
 def _check_columns(columns: Mapping[str, Any]) -> None:
