@@ -29,7 +29,9 @@ def test_a_release_is_charged_once_and_written_the_same_again(discreet, folder):
     again = discreet("release", "plan.toml", "--json", "--period", "once")
     assert (again.code, again.err) == (0, "")
     assert again.json == first
-    assert "for nothing" in discreet("release", "plan.toml", "--period", "once").err
+    told = discreet("release", "plan.toml").err
+    assert "nothing is due" not in told
+    assert "nothing was charged; for another release, add [schedule], or give the plan another `name`" in told
     assert contents(folder / "published") == before
     assert charges(discreet) == 1
     assert Path(first["report"]).exists()
@@ -52,6 +54,32 @@ def test_a_plan_that_changed_after_its_release_is_refused(discreet, folder):
     ran = discreet(*RELEASE)
     assert ran.code == 3
     assert charges(discreet) == 1
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("Visits to clinics", "Visits"), ('dataset = "clinics"', 'dataset = "clinics"\nversion = "2"')]
+)
+def test_what_was_released_once_says_how_to_release_again(discreet, folder, right, wrong):
+    assert discreet(*RELEASE).code == 0
+    (folder / "plan.toml").write_text(PLAN.replace(right, wrong))
+    ran = discreet(*RELEASE)
+    assert (ran.code, charges(discreet)) == (3, 1)
+    assert "add [schedule], or give the plan another `name`" in " ".join(ran.err.split())
+    assert "nothing was charged" not in ran.err  # Nothing is announced before it was checked.
+    (folder / "plan.toml").write_text(PLAN.replace(right, wrong).replace('name = "clinics"', 'name = "again"'))
+    assert (discreet(*RELEASE).code, charges(discreet)) == (0, 2)
+
+
+def test_a_raised_budget_makes_no_other_release_of_what_was_published(discreet, folder):
+    assert discreet(*RELEASE).code == 0
+    before = contents(folder / "published")
+    raised = discreet("budget", "raise", "--policy", "plan.toml", "--epsilon", "5", "--reason", "more")
+    assert raised.code == 0, raised.err
+    (folder / "plan.toml").write_text(PLAN.replace("epsilon = 4", "epsilon = 5"))
+    again = discreet(*RELEASE)
+    assert (again.code, charges(discreet)) == (0, 1), again.err
+    assert "was published before" in again.err
+    assert contents(folder / "published") == before
 
 
 def test_a_schedule_releases_what_is_due_the_oldest_first(discreet, folder, monkeypatch):

@@ -20,7 +20,7 @@ from discreet.exact import up
 from discreet.formatting import percent, significant_up
 from discreet.release import price, publish, read_release_plan, series
 from discreet.release.cumulative.advance import NextCharge, next_charge
-from discreet.release.plan import Period, ReleasePlan
+from discreet.release.plan import Every, Period, ReleasePlan
 from discreet.release.schedule_status import Series, plan_ledger
 
 if TYPE_CHECKING:
@@ -58,17 +58,21 @@ def released(
         unpaid, what = next_charge(plan, period), f"{plan.name} {period.label}"
     if unpaid.parts:
         agree(_price(plan, unpaid, asker(principal)), limit=limit_of(max_epsilon), what=what)
-    else:
-        note(f"{what} is paid already: it is written again, for nothing")
     timed = replace(plan, policy=with_progress(plan.policy))
     with working("publishing"):
         bundle = publish(timed, principal=asker(principal), period=period, today=_today(), on_step=_tell, key=signing)
+    if not unpaid.parts:  # Told when it is true: a plan that was changed since is refused above.
+        note(f"{what} was published before: its bundle is there as it was, and nothing was charged{_another(plan)}")
     with plan_ledger(plan) as book:
         note(book.money(principal=asker(principal), at=plan.allowance.delta))
     others = [one.label for one in stands.due if one != period]
     if others and plan.schedule.column is not None:  # Without one they would be about the rows that were released now.
         note(f"also due: {_few(others)}")
     return bundle
+
+
+def _another(plan: ReleasePlan) -> str:
+    return f"; {plan.schedule.another}" if plan.schedule.every is Every.ONCE else ""
 
 
 def _few(labels: list[str]) -> str:
@@ -111,7 +115,7 @@ def _due(plan: ReleasePlan, stands: Series) -> Period:
             "[schedule] names no column, so the same rows would be charged again. If they have changed, say --period "
             f"{labels[0]}, or a new version in the plan{begins}"
         )
-    else:
+    elif plan.schedule.every is not Every.ONCE:  # What is released once is told of when its bundle was looked at.
         note(f"nothing is due: all periods that have ended are released{begins}")
     newest = period_of(plan, stands.released[-1].label)
     assert newest is not None

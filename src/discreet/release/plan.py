@@ -99,6 +99,13 @@ class Schedule:
         if self.first is not None and self.every in _MONTHS and self.first.day > 28:
             raise InvalidParameter("a period of months begins on a day from 1 to 28")
 
+    @property
+    def another(self) -> str:
+        """How to release again, to whoever tries what was released already."""
+        if self.every is Every.ONCE:
+            return "for another release, add [schedule], or give the plan another `name`"
+        return "for another release, say another --period, or give the plan another `name`"
+
     def period(self, number: int) -> Period:
         """Return a period by its number, the first being 0."""
         if self.first is None:

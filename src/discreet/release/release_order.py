@@ -187,7 +187,7 @@ def _check_whole(session: Session, plan: ReleasePlan) -> None:
 def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     """Make the plans of all tables in a session, and check that their prices and their noise are as announced."""
     key = key_of(priced.plan, priced.period)
-    _check_begun(session, key)
+    _check_begun(session, key, priced.plan.schedule.another)
     plans = {table.name: session.sql(table.sql, **table.offer) for table in priced.tables}
     joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
     for table in priced.tables:
@@ -200,7 +200,7 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     return joint
 
 
-def _check_begun(session: Session, key: str) -> None:
+def _check_begun(session: Session, key: str, another: str) -> None:
     """Refuse to go on with a release that somebody else began, or that was begun on other data."""
     entry = session.ledger.charged(key)
     if entry is None:
@@ -213,7 +213,7 @@ def _check_begun(session: Session, key: str) -> None:
         raise Refused(
             f"{key!r} was charged for another version of the data",
             reason="what was released stays as it is, and the same period is not released twice",
-            way_out="bring back the version that the plan named then",
+            way_out=f"{another}. To write this one again, bring back the version that the plan named then",
         )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.file_locks import lock_file, refuse_without_locks
@@ -45,7 +47,7 @@ def write_bundle(
         if published.ledger is None:
             _clear_dummy(target)
         if target.exists() or target.is_symlink():
-            _check_same(target, files)
+            _check_same(target, files, published.plan.schedule.another)
         else:
             if record is not None:
                 record(digests_of(files[MANIFEST]))
@@ -84,25 +86,36 @@ def _clear_dummy(target: Path) -> None:
         target.with_name(f"{target.name}.zip").unlink(missing_ok=True)
 
 
-def _check_same(target: Path, files: Mapping[str, bytes]) -> None:
+def _check_same(target: Path, files: Mapping[str, bytes], another: str) -> None:
     """Accept a bundle of the same release that nobody changed; another version of the package may have written it."""
     way_out = "move it away, then write the bundle again; the ledger keeps the answers"
     try:
         verified = verify_bundle(target)
-        there = {} if verified.problems else json.loads(hold(target).files[MANIFEST])
+        held = {} if verified.problems else hold(target).files
     except (InvalidParameter, NotADirectoryError):
         raise Refused(f"{target.name} is there already, and is no bundle", way_out=way_out) from None
     if verified.problems:
         raise Refused(f"{target.name} is there already, and was changed since it was written", way_out=way_out)
-    ours = json.loads(files[MANIFEST])
-    if any(there.get(name) != ours[name] for name in _OF_RELEASE):
+    ours, there = json.loads(files[MANIFEST]), json.loads(held[MANIFEST])
+    if _release_in(there, held) != _release_in(ours, files):
         raise Refused(
             f"{target.name} is there already, and holds another release",
             reason="what was published once is not replaced",
-            way_out=way_out,
+            way_out=f"{another}. To write this one again, as the plan says now, {way_out}",
         )
     if ours["signer"] is not None and there.get("signer") != ours["signer"]:
         raise Refused(f"{target.name} is there already, and is not signed with this key", way_out=way_out)
+
+
+def _release_in(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return which release a bundle holds, but for the lifetime budget: raising it makes no other release."""
+    facts = {name: manifest.get(name) for name in _OF_RELEASE if name != "plan_sha256"}
+    facts["guarantee"] = {name: fact for name, fact in manifest["guarantee"].items() if name != "lifetime_budget"}
+    try:
+        plan = tomllib.loads(files["plan.toml"].decode())
+    except ValueError:  # Nothing that a plan is read from: its bytes tell.
+        return facts | {"plan": manifest.get("plan_sha256")}
+    return facts | {"plan": {name: said for name, said in plan.items() if name != "budget"}}
 
 
 def _place_folder(target: Path, files: Mapping[str, bytes]) -> None:
