@@ -114,10 +114,11 @@ class CsvRows:
             return [], None
         data = np.frombuffer(block, np.uint8)
         ends = np.flatnonzero(data == _LINE_FEED)
-        starts = _line_starts(block)
-        quotes = np.bincount(np.searchsorted(ends, np.flatnonzero(data == self.quote[0])), minlength=len(ends))
+        quotes = np.diff(np.searchsorted(np.flatnonzero(data == self.quote[0]), ends), prepend=0)
+        odd = np.flatnonzero(quotes & 1).tolist()
+        starts = _line_starts(block) if odd else ends
         rows, begun = list[tuple[int, int]](), None
-        for line in np.flatnonzero(quotes % 2).tolist():
+        for line in odd:
             if begun is not None:
                 rows.append((begun, line))
                 begun = None
