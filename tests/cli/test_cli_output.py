@@ -230,7 +230,7 @@ def test_what_takes_long_tells_its_time_and_goes_away(folder):
 @pytest.mark.long
 def test_audits_are_counted_on_a_terminal_and_in_a_log(folder):
     command = ("audit", "self", "--only", "Vector")
-    assert re.search(r"[1-5] of 6 +\d s elapsed", STEERING.sub("", on_terminal(*command, folder=folder).out))
+    assert re.search(r"[1-5] of 6 +\d+ s elapsed", STEERING.sub("", on_terminal(*command, folder=folder).out))
     assert "3 of 6  " in process(*command, folder=folder).err
 
 
@@ -253,7 +253,8 @@ def test_progress_of_a_query_is_its_time_and_its_limit_and_ends_before_an_answer
         time.sleep(0.3)
         assert screen.text == at_answer, "nothing is written over an answer"
     told = {STEERING.sub("", line).strip(" ⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏") for line in re.split(r"[\r\n]", before)}
-    assert told - {""} == {"answering 0 s elapsed (limit 600 s)"}
+    assert all(re.fullmatch(r"answering \d+ s elapsed \(limit 600 s\)", one) for one in told - {""})
+    assert told - {""}
 
 
 def test_what_is_quick_shows_no_progress(monkeypatch):

@@ -157,10 +157,11 @@ def test_a_declined_fit_predicts_a_public_constant() -> None:
 
 
 def test_a_summary_names_columns_and_says_what_is_covered() -> None:
-    fit = LinearRegression(**USUAL).fit(pd.DataFrame(X, columns=["age", "<b>", "height"]), Y)
+    # At ε = 1 the slope of the scores is lost in noise once in 25 fits; at 50 it is never.
+    fit = LinearRegression(**USUAL | {"epsilon": 50}).fit(pd.DataFrame(X, columns=["age", "<b>", "height"]), Y)
     text = str(fit.summary())
     lines = text.splitlines()
-    assert lines[0] == "LinearRegression (refined): ε = 1, δ = 1e-6 (add-remove neighbours)"
+    assert lines[0] == "LinearRegression (refined): ε = 50, δ = 1e-6 (add-remove neighbours)"
     assert lines[1].split("  ")[-1].strip() == "95 % interval"
     assert [line.split()[0] for line in lines[2:6]] == ["intercept", "age", "<b>", "height"]
     assert "sampling and noise together" in lines[-2]
