@@ -410,7 +410,8 @@ def test_notes_tell_how_a_mean_differs_and_what_a_maximum_is() -> None:
     notes = " ".join(priced(EVERY["mean"], top, EVERY["distinct"], limits=(1, 3), epsilon=ONE).notes)
     for part in ("mean of each unit's mean", "MAX is chosen near the extreme", "distinct values among the rows"):
         assert part in notes
-    assert "mean of each unit" not in " ".join(priced(EVERY["mean"], epsilon=ONE).notes)
+    assert "mean of each unit" in " ".join(priced(EVERY["mean"], epsilon=ONE).notes)  # of one row that is drawn
+    assert "mean of each unit" not in " ".join(priced(EVERY["rows"], epsilon=ONE).notes)
 
 
 def test_html_of_an_explanation_is_escaped() -> None:

@@ -96,3 +96,71 @@ def test_an_answer_says_that_it_is_of_the_counted_rows_where_limits_can_cut(quer
 def test_an_answer_about_rows_says_nothing_of_counted_ones(tmp_path):
     with opened(tmp_path, unit="row") as session:
         assert "counted rows" not in str(session.sql("SELECT COUNT(*) AS n FROM orders", epsilon=1).release())
+
+
+@pytest.mark.parametrize(
+    ("unit", "cut"),
+    [
+        (dp.Unit("customer"), True),
+        (dp.Unit("customer", max_groups=2), True),
+        (dp.Unit("customer", max_groups=3), False),
+    ],
+)
+def test_a_count_of_units_by_group_says_in_how_many_groups_one_is_counted(unit, cut, tmp_path):
+    with opened(tmp_path, unit=unit) as session:
+        plan = session.sql("SELECT city, COUNT(DISTINCT customer) AS n FROM orders GROUP BY city", epsilon=1)
+    notes = "\n".join(plan.notes)
+    said = f"counted in max_groups = {unit.max_groups} of them only, so groups come out too small"
+    assert (said in notes) is cut
+    assert ("dp.private_limit" in notes) is cut
+    assert ("3 groups (all there are)" in notes) is not cut
+    assert ("counted rows" in notes) is cut
+    assert "at most 1 row" not in notes
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"),
+    [
+        ("AVG(price) AS m", True),
+        ("MEDIAN(price) AS m", True),
+        ("STDDEV(price) AS m", True),
+        ("SUM(price) / COUNT(*) AS m", True),
+        ("COUNT(*) AS n, SUM(price) AS s", False),
+    ],
+)
+def test_a_mean_or_share_says_that_the_draw_of_rows_is_not_in_its_interval(asked, drawn, tmp_path):
+    draw, instead = "drawn at random, which moves means", "SELECT AVG(m) FROM (SELECT customer, AVG(x) AS m FROM"
+    with opened(tmp_path, unit=dp.Unit("customer")) as session:
+        notes = "\n".join(session.sql(f"SELECT {asked} FROM orders", epsilon=1).notes)
+        own = "SELECT AVG(m) AS a FROM (SELECT customer, AVG(price) AS m FROM orders GROUP BY customer) AS s"
+        per_unit = "\n".join(session.sql(own, epsilon=1).notes)
+    assert (draw in notes) is drawn
+    assert (instead in notes) is asked.startswith("AVG")
+    assert not any(words in per_unit for words in (draw, instead, "counted rows"))
+
+
+def test_hidden_groups_promise_their_intervals_for_counted_rows_only(tmp_path):
+    with opened(tmp_path, unit=dp.Unit("customer"), columns={"city": dp.text()}) as session:
+        plan = session.sql("SELECT city, COUNT(*) AS n FROM orders GROUP BY city", epsilon=1, delta=1e-9)
+    assert "does not bend the intervals of shown groups, which are of the counted rows" in "\n".join(plan.notes)
+
+
+def test_a_declared_stand_in_for_missing_values_is_said(tmp_path):
+    per = "(SELECT customer, AVG(price) AS m FROM orders GROUP BY customer) AS s"
+    two = "(SELECT customer, price FROM orders UNION ALL SELECT customer, age FROM orders) AS u"
+    said = {
+        "SELECT SUM(price) AS s FROM orders": "50 and counted in steps of 0.5, which",
+        "SELECT SUM(age) AS s FROM orders": "100; NULL is left out",
+        f"SELECT SUM(m) AS s FROM {per}": "NULL is left out",
+        f"SELECT SUM(price) AS s FROM {two}": "missing values count as 3 where that is declared; other NULLs are left",
+        "SELECT SUM(b.price) AS s FROM (SELECT customer, COUNT(*) AS n FROM orders GROUP BY customer) AS a "
+        "LEFT JOIN (SELECT customer, price FROM orders) AS b ON a.customer = b.customer": "where that is declared",
+    }
+    columns = {"price": dp.between(0, 50, step="0.5", missing=3), "age": dp.between(18, 100, whole=True)}
+    with opened(tmp_path, unit=dp.Unit("customer"), columns=columns) as session:
+        notes = {query: "\n".join(session.sql(query, epsilon="0.1").notes) for query in said}
+    for query, words in said.items():
+        assert words in notes[query], notes[query]
+    plain = notes["SELECT SUM(price) AS s FROM orders"]
+    assert "; missing values count as 3" in plain
+    assert "NULL" not in plain

@@ -44,6 +44,7 @@ __all__ = [
     "check_work",
     "copies",
     "matches_once",
+    "one_row_per_group",
     "one_row_per_unit",
 ]
 
@@ -315,7 +316,7 @@ def bound_contributions(draft: PlanRequest) -> LimitedDraft:
     most_rows = _tighter(unit.max_rows_per_group, draft, "max_rows_per_group")
     if one_row_per_unit(source, draft.catalogue):
         most_groups = most_rows = 1
-    if _one_row_per_group(source, keys):
+    if one_row_per_group(source, keys):
         most_rows = 1
     most_groups = min(most_groups, groups or most_groups)
     return LimitedDraft(**known_as(PlanRequest, draft), max_groups=most_groups, max_rows=most_rows, groups=groups)
@@ -344,7 +345,7 @@ def _known_groups(keys: tuple[Key, ...]) -> int | None:
     return groups
 
 
-def _one_row_per_group(source: Source, keys: tuple[Key, ...]) -> bool:
+def one_row_per_group(source: Source, keys: tuple[Key, ...]) -> bool:
     """Whether a unit surely has one row in a group at most: its rows differ in keys that are keys of the answer."""
     while isinstance(source, Filter):
         source = source.source

@@ -9,11 +9,29 @@ from fractions import Fraction
 from typing import final
 
 from discreet.formatting import enumerated, plain, significant_up
-from discreet.query.ast import Field, Measure, OutputColumn, ReleasedMeasure, Statistic, column_names, columns_read
+from discreet.query.ast import (
+    Expression,
+    Field,
+    Filter,
+    Join,
+    JoinKind,
+    Measure,
+    OutputColumn,
+    PerUnit,
+    Project,
+    ReleasedMeasure,
+    Source,
+    Statistic,
+    Table,
+    UnionAll,
+    column_names,
+    columns_read,
+    fields_of,
+)
 from discreet.query.engine import StageColumn
 from discreet.query.plan.answers import needs_rows, predicted
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
-from discreet.query.plan.contribution_limits import one_row_per_unit
+from discreet.query.plan.contribution_limits import one_row_per_group, one_row_per_unit
 from discreet.query.plan.draft import (
     Added,
     Averaged,
@@ -168,6 +186,7 @@ def _step(draft: FinalDraft, number: Number) -> Fraction:
 
 
 _MANY = 10**9  # Rows of a group, where nobody says how many to expect.
+_ADDED = (Statistic.ROWS, Statistic.UNITS, Statistic.COUNT, Statistic.DISTINCT, Statistic.SUM)  # Totals.
 _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
 
 
@@ -188,24 +207,57 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     if unit.is_row:
         return
-    groups = (
-        f"in at most {draft.max_groups} group{'s' if draft.max_groups > 1 else ''}, " if draft.question.keys else ""
-    )
-    rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
-    where = " in each" if groups else ""
-    yield (
-        f"each {unit.noun} is counted {groups}with at most {rows}{where}, taken at random if there are more; rows "
-        f"without {unit.missing} are left out"
-    )
+    several = "s" if draft.max_groups > 1 else ""
+    every = "" if _cuts_groups(draft) or draft.groups == 1 else " (all there are)"
+    parts = [f"in at most {draft.max_groups} group{several}{every}"] if draft.question.keys else []
+    if not _only_units(draft):
+        rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
+        parts.append(f"with at most {rows}{' in each' if parts else ''}")
+    drawn = ", taken at random if there are more" if _cuts_groups(draft) or not _only_units(draft) else ""
+    yield (f"each {unit.noun} is counted {', '.join(parts) or 'once'}{drawn}; rows without {unit.missing} are left out")
     yield from _cut(draft)
+
+
+def _only_units(draft: FinalDraft) -> bool:
+    """Whether all that is asked is how many units there are: then it does not matter how many rows one has."""
+    return all(one.statistic is Statistic.UNITS for one in draft.question.measures)
+
+
+def _cuts_groups(draft: FinalDraft) -> bool:
+    """Whether a unit may be in more groups than it is counted in."""
+    covered = draft.groups is not None and draft.max_groups >= draft.groups
+    return not covered and not one_row_per_unit(draft.question.source, draft.catalogue)
+
+
+def _cuts_rows(draft: FinalDraft) -> bool:
+    """Whether a unit may have more rows in a group than are counted, where these matter."""
+    source, keys = draft.question.source, draft.question.keys
+    return not (_only_units(draft) or one_row_per_unit(source, draft.catalogue) or one_row_per_group(source, keys))
 
 
 def _cut(draft: FinalDraft) -> Iterator[str]:
     """Say of which rows an answer is, where contribution bounding can leave some out."""
-    unit, question = draft.catalogue.unit, draft.question
-    only_units = not question.keys and all(one.statistic is Statistic.UNITS for one in question.measures)
-    if not only_units and not one_row_per_unit(question.source, draft.catalogue):
-        yield f"values and ± are of {counted_rows(unit)} (contribution bounding): totals leave the others out"
+    unit, groups, rows = draft.catalogue.unit, _cuts_groups(draft), _cuts_rows(draft)
+    if not groups and not rows:
+        return
+    of = f"values and ± are of {counted_rows(unit)} (contribution bounding)"
+    yield of if _only_units(draft) else f"{of}: totals leave the others out"
+    if groups:
+        yield (
+            f"a {unit.noun} in several groups is counted in max_groups = {draft.max_groups} of them only, so groups "
+            "come out too small; declare a larger max_groups with the unit for more of them (dp.private_limit with "
+            "groups= finds how many are enough)"
+        )
+    if any(one.statistic not in _ADDED for one in draft.question.measures) or _divides(draft):
+        yield (
+            "which rows are counted is drawn at random, which moves means, shares and quantiles too: their ± does not "
+            f"include that, and a {unit.noun} with many rows counts for less than in plain SQL"
+        )
+
+
+def _divides(draft: FinalDraft) -> bool:
+    """Whether a column is computed of several measures, as shares are."""
+    return any(len(set(measures_in(one.value))) > 1 for one in draft.question.outputs)
 
 
 def _threshold(draft: FinalDraft) -> Iterator[str]:
@@ -218,7 +270,7 @@ def _threshold(draft: FinalDraft) -> Iterator[str]:
     yield (
         f"groups are shown if their number of {units} plus noise exceeds {selection.threshold}: those of fewer than "
         f"about {usually} {units} are usually hidden. The noise of that choice is drawn apart from the noise of the "
-        "values, so intervals of shown groups hold as they are"
+        f"values, so it does not bend the intervals of shown groups, which are of {counted_rows(draft.catalogue.unit)}"
     )
 
 
@@ -240,7 +292,42 @@ def _spellings(draft: FinalDraft) -> Iterator[str]:
 def _clamps(draft: FinalDraft) -> Iterator[str]:
     for column in draft.columns:
         if column.grid is not None and (column.wants.total or column.wants.squares or column.wants.values):
-            yield _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
+            clamped = _clamp(column, column_names(draft.question.source), draft.spend.expected or _MANY)
+            yield f"{clamped}; {_nulls(draft.question.source, column.expression)}"
+
+
+def _nulls(source: Source, expression: Expression) -> str:
+    """Say what becomes of missing values."""
+    fills = _fills(source, expression) or {None}
+    kind = expression.facts.kind
+    told = [str(plain_value(one, kind)) if kind.is_time else plain(one) for one in fills if one is not None]
+    if not told:
+        return "NULL is left out"
+    others = " where that is declared; other NULLs are left out" if None in fills else ""
+    return f"missing values count as {enumerated(sorted(told))}{others}"
+
+
+def _fills(source: Source, expression: Expression) -> set[Fraction | None]:
+    """Follow a field down: what takes the place of its missing values, None where they stay; nothing if not there."""
+    if not isinstance(expression, Field):
+        return {None}
+    match source:
+        case Table():
+            return {one.missing for one in source.columns if one.field.name == expression.name}
+        case Filter():
+            return _fills(source.source, expression)
+        case Project() | PerUnit():
+            entries = source.columns if isinstance(source, Project) else source.keys
+            found = [one.expression for one in entries if one.field.name == expression.name]
+            return _fills(source.source, found[0]) or {None} if found else set()
+        case Join():
+            right = _fills(source.right, expression)
+            unmatched: set[Fraction | None] = {None} if right and source.kind is JoinKind.LEFT else set()
+            return _fills(source.left, expression) | right | unmatched
+        case UnionAll():
+            places = [at for at, one in enumerate(source.columns) if one.name == expression.name]
+            each = (_fills(part, fields_of(part)[at]) or {None} for at in places for part in source.sources)
+            return set().union(*each)
 
 
 def _clamp(column: StageColumn, names: Mapping[str, str], rows: int) -> str:
@@ -250,10 +337,10 @@ def _clamp(column: StageColumn, names: Mapping[str, str], rows: int) -> str:
     name = name or "a computed value"
     if kind.is_time:
         low, high = plain_value(grid.low, kind), plain_value(grid.high, kind)
-        return f"{name} is clamped to {low} … {high}; NULL is left out"
+        return f"{name} is clamped to {low} … {high}"
     step = "" if grid.step == 1 and kind is not Kind.REAL else f" and counted in steps of {significant_up(grid.step)}"
     clamped = f"{name} is clamped to {plain(grid.low)} … {plain(grid.high)}{step}"
-    return f"{clamped}{_rounding(column, rows)}; NULL is left out"
+    return f"{clamped}{_rounding(column, rows)}"
 
 
 def _rounding(column: StageColumn, rows: int) -> str:
@@ -273,10 +360,12 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.identity)
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
-        if measure.statistic is Statistic.MEAN and draft.max_rows > 1:
+        if measure.statistic is Statistic.MEAN and not unit.is_row and _cuts_rows(draft):
+            within = " in a group" if draft.question.keys else ""
             yield (
-                f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows} in a group; for "
-                f"the mean of each {noun}'s mean, average a sub-query that groups by {column}"
+                f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows}{within}; for "
+                f"the mean of each {noun}'s mean, of which no rows are drawn, average a sub-query that groups by "
+                f"{column}: SELECT AVG(m) FROM (SELECT {unit.called}, AVG(x) AS m FROM … GROUP BY {unit.called}) AS s"
             )
         if isinstance(recipe, Picked):
             yield from _picked(draft, measure, recipe)
