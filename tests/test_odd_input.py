@@ -258,3 +258,14 @@ def test_odd_numbers_on_the_command_line_are_usage(
         assert run(words) == Code.USAGE, words[:2]
         assert len(capfd.readouterr().err) < 500
     assert not list(tmp_path.glob("*.toml"))
+
+
+def test_a_notebook_shows_the_line_of_the_caller_and_the_message() -> None:
+    """Notebooks ask an error for what they show; a traceback of two hundred lines hid the one that says what to do."""
+    with opened() as session, pytest.raises(Refused) as caught:
+        session.sql("SELECT x FROM d", epsilon=1)
+    told = caught.value._render_traceback_()
+    assert told[0].endswith('session.sql("SELECT x FROM d", epsilon=1)')
+    assert told[-1] == f"Refused: {caught.value}"
+    assert len(told) == 3
+    assert InvalidParameter("never raised")._render_traceback_() == ["InvalidParameter: never raised"]

@@ -17,6 +17,9 @@ No message contains a data value, only public parameters.
 
 from __future__ import annotations
 
+import linecache
+from types import TracebackType
+
 __all__ = [
     "AnswerFailed",
     "BudgetExceeded",
@@ -50,6 +53,21 @@ class DiscreetError(Exception):
         text = super().__str__()
         text = text if len(text) <= _LONGEST else f"{text[:_LONGEST]} …"
         return "".join(letter if letter.isprintable() or letter == "\n" else repr(letter)[1:-1] for letter in text)
+
+    def _render_traceback_(self, *_asked: object) -> list[str]:
+        """Return what notebooks show in place of a traceback: the caller's own line, and the message."""
+        return [*_own_line(self.__traceback__), f"{type(self).__name__}: {self}"]
+
+
+def _own_line(trace: TracebackType | None) -> list[str]:
+    """Return the line from which this library was called: the last one above the first of its own."""
+    called = None
+    while trace is not None and trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] != __package__:
+        called, trace = trace, trace.tb_next
+    if called is None:
+        return []
+    written = linecache.getline(called.tb_frame.f_code.co_filename, called.tb_lineno).strip()
+    return [f"line {called.tb_lineno}: {written}", ""] if written else []
 
 
 class InvalidParameter(DiscreetError, ValueError):

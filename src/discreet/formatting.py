@@ -22,6 +22,7 @@ __all__ = [
     "enumerated",
     "exponent",
     "labelled",
+    "one_line",
     "percent",
     "percent_up",
     "places_for",
@@ -199,7 +200,9 @@ _WIDE = 400  # Characters of a part; of what is longer only the class is named.
 
 def record(self: Any) -> str:
     """Write a dataclass with its fields as people read them, without those that nobody said: a `__repr__`."""
-    told = [f"{one.name}={_field(getattr(self, one.name))}" for one in fields(self) if one.repr and _is_said(self, one)]
+    told = [
+        f"{one.name}={one_line(getattr(self, one.name))}" for one in fields(self) if one.repr and _is_said(self, one)
+    ]
     return f"{type(self).__name__}({', '.join(told)})"
 
 
@@ -211,7 +214,7 @@ def _is_said(value: Any, field: Any) -> bool:
     return held is not default and not (isinstance(held, _PLAIN) and held == default)
 
 
-def _field(value: Any) -> str:
+def one_line(value: Any) -> str:
     """Write what a field holds on one line; nothing in it depends on where it lies in memory."""
     match value:
         case Enum():
@@ -227,10 +230,10 @@ def _field(value: Any) -> str:
         case Path():
             return repr(str(value))
         case Mapping():
-            return f"{{{_listed([f'{_field(key)}: {_field(one)}' for key, one in value.items()])}}}"
+            return f"{{{_listed([f'{one_line(key)}: {one_line(one)}' for key, one in value.items()])}}}"
         case tuple() | list() | frozenset() | set():
             is_ordered = isinstance(value, (tuple, list))
-            told = [_field(one) for one in value]
+            told = [one_line(one) for one in value]
             first, last = "[]" if isinstance(value, list) else "()" if is_ordered else "{}"
             alone = "," if isinstance(value, tuple) and len(value) == 1 else ""
             return f"{first}{_listed(told if is_ordered else sorted(told))}{alone}{last}"

@@ -273,3 +273,8 @@ class TestPlainNumbers:
             with pytest.raises(TypeError, match="not a single number"):
                 number(answer)
         assert answer.estimate == ((1, 0.5) if isinstance(value, tuple) else value)
+
+
+def test_a_release_takes_the_format_of_a_number() -> None:
+    assert f"{release(Fraction(10, 3)):.2f}" == "3.33"
+    assert f"{release(41250)}" == repr(release(41250))

@@ -327,3 +327,13 @@ def test_a_click_sorts_and_heads_stand_above_their_cells(tmp_path: Path) -> None
     assert found[1:3] == [up, up[::-1]]
     assert found[0] == ["900 ± 3", "1,008 ± 3", "-7 ± 3"]
     assert found[3] != found[2]
+
+
+def test_cells_and_columns_show_themselves_and_take_a_format() -> None:
+    column = counts(1250, *range(8))
+    assert repr(column[0]) == str(column[0]) == "1,250 ± 3"
+    assert repr(column) == f"n: 1,250 ± 3, {', '.join(f'{n} ± 3' for n in range(7))}, … 1 more"
+    assert f"{column[0]:.2f}" == "1250.00"
+    assert f"{column[0]}" == "1,250 ± 3"
+    assert column[0].interval() == (1247, 1253)
+    assert Cell("a").interval() is None

@@ -164,3 +164,29 @@ def test_step_and_missing_are_honoured_or_refused_and_never_dropped(declared: An
     for attempt in tries:
         with pytest.raises(InvalidParameter, match="not used here"):
             attempt()
+
+
+def test_categories_take_numbers_and_texts_of_numpy() -> None:
+    assert dp.categories(np.array([3, 1])).facts == dp.categories([3, 1]).facts
+    assert dp.categories(np.array(["b", "a"])).facts == dp.categories(["b", "a"]).facts
+    assert all(type(member) is int for member in dp.categories([np.int64(3)]).facts.members or ())
+    for wrong in (np.array([1.5]), np.array([True]), [np.array([1, 2])], [1, np.str_("a")]):
+        with pytest.raises((InvalidParameter, TypeError)):
+            dp.categories(wrong)
+
+
+def test_bounds_take_days_and_times_as_texts() -> None:
+    assert dp.between("2025-01-01", "2025-12-31") == DAYS
+    assert dp.between("2025-01-01 00:00", "2025-12-31T12:30:00").facts.kind is Kind.TIMESTAMP
+    assert dp.between("0.5", "1.5").facts.low == Fraction(1, 2)
+    with pytest.raises(InvalidParameter, match=r"date\(2025, 1, 31\)"):
+        dp.between("2025-01-01", "2025-13-31")
+    with pytest.raises(InvalidParameter, match="two dates or two timestamps"):
+        dp.between("2025-01-01", "2025-12-31 12:00")
+
+
+def test_a_declaration_shows_itself_as_it_is_said() -> None:
+    assert repr(PAY) == "between(0, 5000, step=0.5, missing=100)"
+    assert repr(DAYS) == "between(2025-01-01, 2025-12-31)"
+    assert repr(CITY) == "categories(['Amsterdam', 'Berlin'])"
+    assert [repr(dp.boolean()), repr(dp.text())] == ["boolean()", "text()"]

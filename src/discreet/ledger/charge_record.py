@@ -351,10 +351,17 @@ class Entry:
         """The event that was charged; None for another kind of entry."""
         return from_json(json.dumps(self.content["event"])) if self.kind == "charge" else None
 
+    def __repr__(self) -> str:
+        return self.describe()
+
+    @property
+    def moment(self) -> str:
+        """When it was written, as UTC, to the second."""
+        return datetime.fromtimestamp(self.time / 1e6, UTC).isoformat(timespec="seconds")
+
     def describe(self) -> str:
         """Return the entry on one line."""
-        moment = datetime.fromtimestamp(self.time / 1e6, UTC).isoformat(timespec="seconds")
-        return f"{self.index} {moment} {self.kind} {self.dataset} {self.content.get('purpose', '')}".rstrip()
+        return f"{self.index} {self.moment} {self.kind} {self.dataset} {self.content.get('purpose', '')}".rstrip()
 
     @classmethod
     def read(cls, body: str, written_hash: str) -> Entry:

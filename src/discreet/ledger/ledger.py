@@ -77,6 +77,7 @@ from discreet.ledger.installments import (
 from discreet.ledger.private_files import private
 from discreet.ledger.restoration import whole
 from discreet.ledger.spending import (
+    Entries,
     Left,
     Spending,
     TightTotal,
@@ -593,7 +594,9 @@ class Ledger:
         """Return every entry of this data set."""
         with self._store.reading() as rows:
             entries = [Entry.read(body, head.hash) for head, body in rows.entries()]
-        return tuple(entry for entry in entries if entry.dataset == self._dataset)
+        account = self.account
+        mine = (entry for entry in entries if entry.dataset == self._dataset)
+        return Entries.of(mine, account.relation, account.budget)
 
     def export(self, path: str | Path) -> None:
         """Write the whole record as JSON lines, each with its hash; it needs no library to be checked."""

@@ -12,7 +12,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, UnsupportedEvent
 from discreet.exact import down, up
-from discreet.formatting import significant_up
+from discreet.formatting import printable, shortened, significant_up
 from discreet.ledger.accounts import LIFETIME, Book
 from discreet.ledger.budget import UNIT, Budget, EventPrice, Sums, canonical, readable
 from discreet.ledger.charge_record import Entry
@@ -23,6 +23,7 @@ from discreet.privacy.guarantee import epsilon
 from discreet.privacy.relation import Relation
 
 __all__ = [
+    "Entries",
     "Left",
     "Spending",
     "TightTotal",
@@ -232,6 +233,41 @@ def _known_price(event: Event, relation: Relation) -> str | None:
 @lru_cache(maxsize=1024)
 def _epsilon(event: Event, relation: Relation, delta: Fraction) -> float:
     return epsilon(event, delta, relation=relation)
+
+
+@final
+class Entries(tuple[Entry, ...]):
+    """Entries of a ledger that show themselves as a table: when, what, for what, by whom and at which price."""
+
+    _HEAD = ("number", "when (UTC)", "what", "price", "who", "for what")
+    _told: tuple[Relation, Budget]
+
+    @classmethod
+    def of(cls, entries: Iterable[Entry], relation: Relation, budget: Budget) -> Entries:
+        """Return entries, with what their prices are told by."""
+        made = cls(entries)
+        made._told = relation, budget
+        return made
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [self._row(entry) for entry in self]
+
+    def _row(self, entry: Entry) -> tuple[str, ...]:
+        event, said = entry.event, entry.content
+        price = None if event is None else price_words(event, *self._told)
+        for_what = shortened(" ".join(str(said.get("purpose") or said.get("reason") or "").split()), 60)
+        cells = (str(entry.index), entry.moment, entry.kind, price or "", str(said.get("principal", "")), for_what)
+        return tuple(map(printable, cells))
+
+    def __repr__(self) -> str:
+        rows = [self._HEAD, *self._rows()]
+        widths = [max(len(row[place]) for row in rows) for place in range(len(self._HEAD))]
+        return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+
+    def _repr_html_(self) -> str:
+        from discreet.pages import kit
+
+        return kit.grid(self._rows(), self._HEAD)
 
 
 def spending_of(rule: PrivacyFilter, sums: Sums, last: str | None = None) -> Spending:

@@ -174,6 +174,9 @@ class Release(Generic[T]):
     def __int__(self) -> int:
         return int(number_of(self.value))
 
+    def __format__(self, spec: str) -> str:
+        return format(self.estimate, spec) if spec else repr(self)
+
     @property
     def cost(self) -> str:
         """What was spent, in a few words."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.exact import estimate_of, number_of
-from discreet.formatting import decimal, decimal_up, labelled, places_for, plain, shortened
+from discreet.formatting import decimal, decimal_up, labelled, places_for, plain, printable, shortened
 from discreet.mechanisms.grid import compact, wide
 from discreet.schema.columns import Kind
 
@@ -95,8 +95,18 @@ class Cell(NamedTuple):
     def __int__(self) -> int:
         return int(number_of(self.value))
 
+    def interval(self) -> tuple[Fraction, Fraction] | None:
+        """Return both ends, between which the exact answer lies; None where there is no interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
+
     def __str__(self) -> str:
         return cell_text(self)
+
+    def __repr__(self) -> str:
+        return cell_text(self)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.estimate, spec) if spec else str(self)
 
 
 @final
@@ -125,6 +135,11 @@ class AnswerColumn:
             return Cell(value)
         low, high = ends
         return Cell(value, max(high - value, value - low), self._inside(low), self._inside(high))
+
+    def __repr__(self) -> str:
+        cells = [shown(self, row) for row in range(min(len(self), _FEW))]
+        more = [f"… {len(self) - _FEW:,} more"] if len(self) > _FEW else []
+        return f"{printable(self.name)}: {', '.join([*map(printable, cells), *more])}"
 
     @property
     def has_interval(self) -> bool:
@@ -169,6 +184,7 @@ def _take(values: Values, rows: NDArray[np.int64]) -> Values:
 
 
 _LONGEST = 60  # Characters of a cell.
+_FEW = 8  # Cells in a line of text.
 
 
 def cell_text(cell: Cell) -> str:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import final
 
 from discreet.formatting import record
+from discreet.names import escaped
 from discreet.query.ast import UnitKey
 from discreet.query.policy import Unit
 from discreet.schema.columns import ExpressionFacts, Kind
@@ -45,6 +46,10 @@ class CatalogueTable:
     rows: int = 1  # of a public table: how many it has
     csv: CsvFile | None = None  # how its file is written, where that is declared
 
+    def __repr__(self) -> str:
+        kinds = ", ".join(f"{escaped(one.name)} {one.facts.kind.value}" for one in self.columns.values())
+        return f"{escaped(self.name)}{'' if self.private else ', public'}: {kinds}"
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,3 +59,6 @@ class Catalogue:
     tables: Mapping[str, CatalogueTable]
     unit: Unit
     keys: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # found by `private_keys`, by column
+
+    def __repr__(self) -> str:
+        return f"Catalogue({'; '.join(map(repr, self.tables.values()))}; unit {escaped(self.unit.noun)})"

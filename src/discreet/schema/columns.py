@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
-from discreet.formatting import record
+from discreet.formatting import one_line, record
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,6 +122,8 @@ def arrow_type(kind: Kind) -> pa.DataType:
 
 Bound: TypeAlias = Number | date | datetime
 _EPOCH = datetime(1970, 1, 1)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
+_DAY = len("2025-01-31")
 _DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
 _PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
 _NUMBER = re.compile("1([., '_\u00a0\u202f]?)234([.,])56")
@@ -155,7 +157,8 @@ class Declared:
     format: str | None = None  # of texts: of dates None is ISO 8601, of numbers None is 1234.56
     labels: tuple[tuple[Hashable, str], ...] = ()  # what is shown beside a category; no part of what is asked
 
-    __repr__ = record
+    def __repr__(self) -> str:
+        return _declaration(self)
 
     @property
     def step(self) -> Fraction | None:
@@ -171,6 +174,20 @@ class Declared:
         if facts.kind is not Kind.INTEGER or facts.members is not None or self.whole is not None:
             return facts
         return facts if kind in (Kind.INTEGER, Kind.BOOLEAN) else replace(facts, kind=Kind.REAL)
+
+
+def _declaration(self: Declared) -> str:
+    """Write a declaration as somebody would say it."""
+    facts, told = self.facts, {"missing": self.missing, "whole": self.whole, "format": self.format}
+    if facts.kind is Kind.BOOLEAN:
+        return "boolean()"
+    if facts.members is not None:
+        return f"categories({one_line(list(facts.members))})"
+    if facts.low is None or facts.high is None:
+        return "text()" if facts.kind is Kind.TEXT else record(self)
+    ends = [time_at(facts.kind, end) if facts.kind.is_time else end for end in (facts.low, facts.high)]
+    said = [f"{name}={one_line(value)}" for name, value in ({"step": facts.step} | told).items() if value is not None]
+    return f"between({', '.join([*(str(e) if facts.kind.is_time else one_line(e) for e in ends), *said])})"
 
 
 def between(
@@ -192,7 +209,7 @@ def between(
     1234.56 would be written, such as "1.234,56". Other spellings are missing values.
 
     Args:
-        low: The lower bound: a number, a date or a timestamp.
+        low: The lower bound: a number, a date or a timestamp; these two also as text, such as "2025-01-31".
         high: The upper bound, of the same kind.
         step: The grid to which real numbers are rounded to be added up.
         missing: What takes the place of a missing value; it stays NULL if not said.
@@ -209,6 +226,7 @@ def between(
         >>> dp.between(0, 120, whole=True).facts.low
         Fraction(0, 1)
     """
+    low, high = _bound(low), _bound(high)
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
         return replace(_between_times(low, high, (step, missing, whole)), format=check_format(format))
     written = None if format is None else number_format(format)
@@ -260,6 +278,19 @@ def check_format(format: str | None) -> str | None:
     return format
 
 
+def _bound(value: Bound) -> Bound:
+    """Read a day or a time that is written by ISO 8601; numbers, and what is neither, come back as they are."""
+    if not isinstance(value, str) or not _ISO.match(value):
+        return value
+    try:
+        return date.fromisoformat(value) if len(value) == _DAY else datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidParameter(
+            "a bound is no day of the calendar: write date(2025, 1, 31), datetime(2025, 1, 31, 12, 0) or the same as "
+            'text, "2025-01-31" or "2025-01-31 12:00"'
+        ) from None
+
+
 def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> Declared:
     if any(value is not None for value in of_numbers):
         raise InvalidParameter("step, missing and whole are for numbers")
@@ -278,6 +309,9 @@ def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> D
 
 def categories(values: Iterable[Hashable], *, labels: Mapping[Any, str] | None = None) -> Declared:
     """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group.
+
+    The list must be known without the data, as from a code book: one that is read off the rows tells who is in them.
+    Where nobody knows it, `private_keys` finds it for a price.
 
     Values are codes: they are counted and grouped by, and never added up. Texts are compared as they are, so that
     "00100" is not 100.
@@ -330,12 +364,18 @@ def _labels(members: tuple[Hashable, ...], labels: Mapping[Any, str] | None) -> 
 def _members(values: Iterable[Hashable]) -> tuple[Hashable, ...]:
     if isinstance(values, (str, bytes)):
         raise InvalidParameter("categories must be a sequence of values, not one text")
-    members = tuple(values)
+    members = tuple(_plain_member(value) for value in values)
     if not members or len(members) > _MOST_MEMBERS:
         raise InvalidParameter("categories must be at least one value, and at most a million")
     if len(set(members)) != len(members):
         raise InvalidParameter("categories must be distinct")
     return members
+
+
+def _plain_member(value: Any) -> Hashable:
+    """Return a text or number of numpy as one of Python; what is neither comes back as it is."""
+    found: Hashable = value.item() if hasattr(value, "dtype") and getattr(value, "ndim", None) == 0 else value
+    return found
 
 
 def boolean() -> Declared:

@@ -132,3 +132,32 @@ def test_mistakes_are_refused_with_a_hint(session):
         col("age").isin([])
     with pytest.raises(dp.InvalidParameter, match="& and"):
         _ = col("age") > 1 and col("age") < 5
+
+
+def test_words_of_data_frames_are_answered_with_ours(session):
+    """Whoever says groupby learns the word; whatever else is missing is missing as usual."""
+    orders = session.table("orders")
+    for asked, ours in (("groupby", "group_by"), ("sort_values", "order_by"), ("head", "limit"), ("release", "plan")):
+        with pytest.raises(AttributeError, match=rf"{asked}.*\.{ours}\("):
+            getattr(orders, asked)
+    assert not hasattr(orders, "nothing_like_it")
+
+
+def test_a_question_shows_itself_as_its_sql_or_says_what_is_missing(session):
+    orders = session.table("orders").group_by("city")
+    assert ".agg(" in repr(orders)
+    asked = orders.agg(n=count())
+    assert repr(asked) == asked.sql
+
+
+def test_history_and_catalogue_are_tables_and_lines_for_people(session):
+    session.sql("SELECT COUNT(*) AS n FROM orders", epsilon="0.25").release()
+    lines = repr(session.history()).splitlines()
+    assert lines[0].split()[:2] == ["number", "when"]
+    charged = [line for line in lines if " charge " in line]
+    assert charged
+    assert all(word in charged[-1] for word in ("ε = 0.25", "SELECT COUNT(*) AS n FROM orders"))
+    assert not any(entry.hash in repr(session.history()) for entry in session.history())
+    assert "<td" in session.history()._repr_html_()
+    assert repr(session.catalogue).startswith("Catalogue(orders: customer text, city text, price real")
+    assert "\n" not in repr(session.catalogue)

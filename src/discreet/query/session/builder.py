@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, NoReturn, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, integer
@@ -217,6 +217,27 @@ def _between(left: Operand, operator: str, right: Operand) -> Expr:
 # Ask in Python: a question is put together step by step, and becomes the same plan as the SQL it writes.
 
 
+# What users of data frames say, and what it is called here.
+_OTHERWISE = {
+    "groupby": '.group_by("city")',
+    "sort_values": '.order_by("n", descending=True)',
+    "sort_by": '.order_by("n", descending=True)',
+    "sort": '.order_by("n", descending=True)',
+    "head": ".limit(10)",
+    "aggregate": ".agg(n=count())",
+    "filter": '.where(col("age") > 30)',
+    "query": '.where(col("age") > 30)',
+    "merge": '.join("cities", on="city")',
+    "release": ".plan(epsilon=…).release()",
+    "explain": ".plan(epsilon=…).explain()",
+    "count": ".agg(n=count())",
+    "size": ".agg(n=count())",
+    "sum": '.agg(total=sum("price"))',
+    "mean": '.agg(price=mean("price"))',
+    "nunique": '.agg(n=count_distinct("city"))',
+}
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryBuilder:
@@ -259,7 +280,14 @@ class QueryBuilder:
     order: tuple[str, ...] = ()
     most: int | None = None
 
-    __repr__ = record
+    def __repr__(self) -> str:
+        return self.sql if self.measures else f"a question to table {self.table!r}; say .agg(n=count()), then .plan(…)"
+
+    def __getattr__(self, asked: str) -> NoReturn:
+        """Name the step that does what a data frame calls otherwise."""
+        hint = _OTHERWISE.get(asked)
+        told = "" if hint is None else f": say {hint}"
+        raise AttributeError(f"a question has no {asked!r}{told}", name=asked, obj=self)
 
     def where(self, *conditions: Expr) -> QueryBuilder:
         """Keep the rows for which all conditions hold."""

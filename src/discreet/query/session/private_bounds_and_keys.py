@@ -92,6 +92,8 @@ class PrivateLimit:
     limit: int
     release: ReleaseTable
 
+    __repr__ = record
+
     def _repr_html_(self) -> str:
         from discreet.pages.kit import grid
 
