@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,9 +22,16 @@ class NotebookCell:
         assert update == (transient["display_id"] in self.shown)
         self.shown.setdefault(transient["display_id"], []).append(data)
 
+    def await_text(self, part: str) -> None:
+        """Wait until something with this in it is shown: a busy machine may take its time."""
+        ends = time.monotonic() + 60
+        while not any(part in text for shown in self.texts for text in shown):
+            assert time.monotonic() < ends, f"{part!r} was never shown"
+            time.sleep(0.01)
+
     @property
     def texts(self) -> list[list[str]]:
-        return [[data["text/plain"] for data in each] for each in self.shown.values()]
+        return [[data["text/plain"] for data in each] for each in list(self.shown.values())]
 
 
 def notebook_cell(monkeypatch: pytest.MonkeyPatch, *, silent: float = 0.05) -> NotebookCell:

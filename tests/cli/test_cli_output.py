@@ -205,12 +205,20 @@ def test_every_command_that_may_take_long_shows_that_it_goes_on():
 @pytest.mark.long
 def test_what_asks_shows_progress_but_never_over_a_question(folder, monkeypatch):
     screen = terminal(monkeypatch)
-    monkeypatch.setattr(progress, "_SILENT", 0.0)
+    begin = progress.Working.__init__
+
+    def shown_at_once(current, *said, **options):
+        """Steps may end before a thread of theirs begins."""
+        begin(current, *said, **options)
+        if current._screen is not None:
+            current._screen.show(current)
+
+    monkeypatch.setattr(progress.Working, "__init__", shown_at_once)
     for command in ((*ASK, "--max-epsilon", "1"), ("release", "plan.toml", "--max-epsilon", "1")):
         assert run(command) == 0
     told = STEERING.sub("", screen.text)
     for word in ("opening", "planning", "answering", "pricing", "publishing"):
-        assert re.search(rf"{word} \d s elapsed", told), word
+        assert re.search(rf"{word} \d+ s elapsed", told), word
     assert not re.search(r"\d of \d+ ", told.replace("of 4", "")), "how much is done would tell about the data"
 
 
@@ -221,7 +229,7 @@ def test_what_takes_long_tells_its_time_and_goes_away(folder):
     )
     command = ("audit", "mechanism", "slow:tells", "--pairs", "slow:pairs", "--epsilon", "1", "--runs", "400")
     screen = on_terminal(*command, folder=folder, COLUMNS="80").out
-    assert "auditing 1 s elapsed" in STEERING.sub("", screen)
+    assert re.search(r"auditing \d+ s elapsed", STEERING.sub("", screen))
     assert "auditing" not in " ".join(lines_of(screen))
     piped = process(*command, folder=folder)
     assert "elapsed" not in piped.err + piped.out
