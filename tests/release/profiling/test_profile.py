@@ -20,7 +20,9 @@ from discreet.privacy.events import ApproxDP, Composed, Gaussian, Repeated
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release import plan_profile, profile
 from discreet.release.profiling import profile_plan as planning
-from discreet.release.profiling.cells import ListedCells, Partition, ladder
+from discreet.release.profiling.cells import ListedCells, Partition, Ranges, ladder
+from discreet.release.profiling.column_profiles import open_ends
+from discreet.release.profiling.profile_page import page
 from discreet.release.profiling.profile_queries import ColumnSearch, ProfiledColumn, count_cells, find_values, share_of
 from discreet.release.profiling.profile_results import Profile
 
@@ -291,6 +293,76 @@ def test_a_person_with_many_rows_counts_within_the_limits() -> None:
         assert abs(done.units.value - 20) < 10
     assert abs(counted[1] - 20) < 10
     assert abs(counted[50] - 1000) < 200
+
+
+def test_what_is_counted_of_a_person_with_many_rows_is_said_and_is_so() -> None:
+    """A person has 9 rows of 0 and one of 1: one row at random would be 0 for 900 of 1000, one value is for 500."""
+    table = pa.table(
+        {"person": [place // 10 for place in range(10_000)], "x": [int(n % 10 == 9) for n in range(10_000)]}
+    )
+    said = {"columns": {"x": dp.categories([0, 1])}, "budget": dp.Budget(epsilon=100)}
+    with session(table, unit=dp.Unit("person"), **said) as opened:
+        plan = plan_profile(opened, epsilon=100)
+        priced, done = str(plan), plan.release()
+    zeros, ones, _ = (cell.count.value for cell in done.column("x").cells)
+    assert abs(zeros - ones) < 250
+    counted = (
+        "Each person is counted in one of its values or ranges of a column, taken at random: values that few of its "
+    )
+    for told in (priced, str(done), done.notes[0], page(done), done._repr_html_()):
+        assert counted in told
+        assert "one row of each" not in told
+    assert str(done).splitlines()[2].startswith("NOT COUNTS OF ALL ROWS: Each person")
+    assert page(done).index("Not counts of all rows.") < page(done).index("All columns")
+    assert (
+        str(done)
+        .splitlines()[0]
+        .endswith(f"{done.units.value:,} ± {done.units.plus_minus:,} different values of person")
+    )
+
+
+def test_quantiles_say_of_what_they_are() -> None:
+    table = pa.table({"person": [place // 2 for place in range(4000)], "x": list(range(4000))})
+    said = {"columns": {"x": dp.between(0, 4000)}, "budget": dp.Budget(epsilon=100)}
+    with session(table, unit=dp.Unit("person"), **said) as opened:
+        done = plan_profile(opened, epsilon=100).release()
+    assert "  quantiles of one value of each person 5 %:" in str(done)
+    assert "this part of one value of each person lies below" in page(done)
+    assert "as counted: half below" in page(done)
+    assert "median of one value of each person, or most" in done._repr_html_()
+
+
+def test_bounds_with_much_beyond_them_are_not_offered_as_bounds() -> None:
+    cells = Ranges(cuts=(Fraction(5), Fraction(14)), whole=True)
+    assert open_ends(cells, [90, 360, 550]) == {"above": "about 55 % lie at 14 or above"}
+    assert set(open_ends(cells, [200, 360, 440])) == {"below", "above"}
+    assert open_ends(cells, [90, 850, 60]) == {}
+    declared = Ranges(cuts=(Fraction(5),), low=Fraction(0), high=Fraction(14))
+    assert open_ends(declared, [500, 500]) == {}
+
+
+def test_a_column_whose_bounds_were_not_found_says_so_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "shown_cells", lambda *_: Ranges(cuts=(Fraction(5), Fraction(14)), whole=True))
+    with session(people().select(["age"]), budget=dp.Budget(epsilon=100)) as opened:
+        done = plan_profile(opened, epsilon=100).release()
+    age = done.column("age")
+    assert age.basis == "bounds not found: about 84 % lie at 14 or above"
+    assert age.bounds == (5, None)
+    assert "bounds not found: about 84 % lie at 14 or above. Declare bounds" in str(done)
+    assert "50 %: 14 or more (14 … more)" in str(done)
+    assert "bounds found" not in str(done) + page(done)
+    assert "half or more at 14 or above" in page(done)
+    told = json.loads(done.to_json())["columns"][0]
+    assert [one.get("beyond") for one in told["quantiles"]] == ["below", *["above"] * 4]
+
+
+def test_the_share_of_delta_that_is_said_is_the_one_that_is_spent() -> None:
+    with session(people(500).select(["age", "town"])) as opened:
+        plan = plan_profile(opened, epsilon=1, delta=1e-6)
+        spent, told = plan.division.delta_each, str(plan)
+    assert spent == Fraction(1, 5 * 10**6)
+    assert "A fifth of δ is for these" in told
+    assert "and δ = 2e-7" in told
 
 
 def test_declared_columns_need_one_round_only() -> None:

@@ -11,6 +11,7 @@ from discreet import noise
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.release.profiling.cells import Ranges
 from discreet.release.profiling.estimates import ASKED, Law, added, less, quantiles, reach, single
+from discreet.release.profiling.profile_results import quantile_text
 
 LAWS = [
     DiscreteLaplaceLaw(Fraction(1, 2)),
@@ -89,6 +90,20 @@ def test_quantiles_of_exact_counts_are_in_the_right_cell() -> None:
     found = quantiles(cells, [1000, 2000, 1000], law)
     assert [(one.low, one.high) for one in found] == [(0, 10), (0, 20), (10, 20), (10, 30), (20, 30)]
     assert abs(found[2].value - 15) < 1
+
+
+def test_a_quantile_beyond_the_outermost_cut_is_no_number() -> None:
+    law = DiscreteLaplaceLaw(Fraction(1, 100))
+    found = quantiles(Ranges(cuts=(Fraction(5), Fraction(14)), whole=True), [1000, 1500, 2500], law)
+    assert [quantile_text(one) for one in found] == [
+        "less than 5 (less … 4)",
+        "6 (5 … 13)",
+        "13 (5 … more)",
+        "14 or more (14 … more)",
+        "14 or more (14 … more)",
+    ]
+    closed = Ranges(cuts=(Fraction(5), Fraction(14)), low=Fraction(0), high=Fraction(100), whole=True)
+    assert not any(one.beyond for one in quantiles(closed, [1000, 1500, 2500], law))
 
 
 def test_nothing_has_no_quantiles() -> None:

@@ -10,7 +10,10 @@ import pytest
 from profile_worlds import people, session
 
 from discreet.release import plan_profile
-from discreet.release.profiling.profile_results import Profile
+from discreet.release.profiling.estimates import Estimate
+from discreet.release.profiling.profile_page import _gist
+from discreet.release.profiling.profile_results import CellCount, ColumnProfile, Profile
+from discreet.schema.columns import Kind
 
 HOSTILE = '<script>alert("x")</script>'
 
@@ -70,3 +73,19 @@ def test_text_steers_no_terminal() -> None:
     table = pa.table({"evil\x1b[2J": ["a", "b"] * 50})
     with session(table) as opened:
         assert "\x1b" not in str(plan_profile(opened, epsilon=10, delta=1e-6).release())
+
+
+def test_a_value_is_called_the_most_frequent_only_if_it_surely_is() -> None:
+    def gist(counts: dict[str, int]) -> str:
+        cells = tuple(CellCount(label=one, value=one, count=Estimate(many, 69)) for one, many in counts.items())
+        none = Estimate(0, 69)
+        return _gist(
+            ColumnProfile(
+                name="region", kind=Kind.TEXT, basis="", missing=none, present=none, cells=cells, ordered=False
+            ),
+            "",
+        )
+
+    assert gist({"hill": 1924, "coast": 1922, "plain": 1920}) == "3 values"
+    assert gist({"hill": 1924, "coast": 1790}) == "2 values"
+    assert gist({"hill": 1924, "coast": 1700}) == "most often hill"

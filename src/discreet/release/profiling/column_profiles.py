@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.query import ReleaseTable
@@ -14,7 +15,9 @@ from discreet.release.profiling.profile_results import CellCount, ColumnProfile,
 if TYPE_CHECKING:
     from discreet.release.profiling.profile_plan import ProfilePlan
 
-__all__ = ["counts_of", "profile_of"]
+__all__ = ["counts_of", "open_ends", "profile_of"]
+
+_TOO_MUCH = Fraction(1, 10)  # of all values beyond an end of the cells: then no bound was found there
 
 _NOT_FOUND = {
     ColumnSearch.NUMBERS: "no bounds: in no range were enough values to be told from noise, so there is no histogram "
@@ -58,16 +61,18 @@ def _column(
     assert share is not None
     law = division.law(share, cells.cells + 1)
     missing, *counts = counts_of(table, cells)
+    beyond = open_ends(cells, counts)
     return ColumnProfile(
         name=subject.name,
         kind=subject.kind,
-        basis=_basis(subject, cells),
+        basis=_basis(subject, cells, beyond),
         missing=single(missing, law),
         present=_present(division, units, missing, counts, law),
         cells=tuple(_cell(cells, cell, count, law) for cell, count in enumerate(counts, 1)),
         ordered=isinstance(cells, Ranges),
         quantiles=quantiles(cells, counts, law) if isinstance(cells, Ranges) else (),
-        reasons=_reasons(subject, cells),
+        reasons=_reasons(subject, cells, beyond),
+        open_ends=tuple(beyond),
     )
 
 
@@ -96,15 +101,39 @@ def _cell(cells: Partition, cell: int, count: int, law: Law) -> CellCount:
             return CellCount(label=label, count=estimate, rest=True)
 
 
-def _basis(subject: ProfiledColumn, cells: Partition) -> str:
+def open_ends(cells: Partition, counts: Sequence[int]) -> dict[str, str]:
+    """Say which part of all values lies below the first cut or above the last one, where that is too much.
+
+    Then the cuts bound nothing: there was too much noise to find where the values end.
+    """
+    total = sum(max(0, count) for count in counts)
+    if not isinstance(cells, Ranges) or not cells.cuts or not total:
+        return {}
+    ends = (
+        ("below", cells.low, counts[0], f"below {written(cells.cuts[0])}"),
+        ("above", cells.high, counts[-1], f"at {written(cells.cuts[-1])} or above"),
+    )
+    return {
+        side: f"about {100 * count / total:.0f} % lie {where}"
+        for side, end, count, where in ends
+        if end is None and count > _TOO_MUCH * total
+    }
+
+
+def _basis(subject: ProfiledColumn, cells: Partition, beyond: Mapping[str, str]) -> str:
     """Say where the cells come from; with the bounds, if these were found."""
+    if beyond:
+        return f"bounds not found: {' and '.join(beyond.values())}"
     if subject.search in (ColumnSearch.NUMBERS, ColumnSearch.TIMES) and isinstance(cells, Ranges):
         return f"bounds found privately: {written(cells.cuts[0])} to {written(cells.cuts[-1])}"
     return subject.basis
 
 
-def _reasons(subject: ProfiledColumn, cells: Partition) -> tuple[str, ...]:
+def _reasons(subject: ProfiledColumn, cells: Partition, beyond: Mapping[str, str]) -> tuple[str, ...]:
     """Say what a column lacks, and why."""
+    if beyond:
+        told = " and ".join(beyond.values())
+        return (f"bounds not found: {told}. Declare bounds that are publicly known, or spend more",)
     if subject.is_open:
         return (subject.basis,)
     if isinstance(cells, Presence):

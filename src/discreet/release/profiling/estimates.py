@@ -146,12 +146,16 @@ ASKED = tuple(Fraction(share, 100) for share in (5, 25, 50, 75, 95))
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileQuantile:
-    """The value below which a share of all values lies: about `value`, surely from `low` to `high`, None if open."""
+    """The value below which a share of all values lies: about `value`, surely from `low` to `high`, None if open.
+
+    If it is `beyond` the outermost cut ("above" or "below"), `value` is that cut, and no more is known.
+    """
 
     share: Fraction
     value: Bound | None
     low: Bound | None
     high: Bound | None
+    beyond: str = ""
 
 
 def quantiles(cells: Ranges, counts: Sequence[int], law: Law) -> tuple[ProfileQuantile, ...]:
@@ -169,9 +173,21 @@ def _quantile(cells: Ranges, counts: Sequence[int], law: Law, share: Fraction) -
     first = _leading([excess <= -much for excess, much in zip(surplus, off, strict=True)])
     last = _leading([excess >= much for excess, much in zip(reversed(surplus), reversed(off), strict=True)])
     low, high = edges[first], edges[len(edges) - 1 - last]
-    return ProfileQuantile(
-        share=share, value=_guess(cells, counts, share, low, high), low=low, high=_up_to(cells, high)
-    )
+    value, cell = _guess(cells, counts, share, low, high)
+    beyond = _beyond(cells, cell, low, high)
+    if beyond:
+        value = cells.cuts[-1 if beyond == "above" else 0]
+    return ProfileQuantile(share=share, value=value, low=low, high=_up_to(cells, high), beyond=beyond)
+
+
+def _beyond(cells: Ranges, cell: int, low: Bound | None, high: Bound | None) -> str:
+    """Say on which side a quantile lies in a cell without an end, unless the interval keeps it within the cuts."""
+    if not cell:
+        return ""
+    first, last = cells.ends(cell)
+    if last is None and high is None:
+        return "above"
+    return "below" if first is None and low is None else ""
 
 
 def _reach(law: Law, share: Fraction, below: int, cells: int) -> int:
@@ -193,15 +209,19 @@ def _up_to(cells: Ranges, high: Bound | None) -> Bound | None:
 
 def _guess(
     cells: Ranges, counts: Sequence[int], share: Fraction, low: Bound | None, high: Bound | None
-) -> Bound | None:
-    """Guess within the cell where the sum of counts, none below zero, passes the share; kept within the interval."""
+) -> tuple[Bound | None, int]:
+    """Guess within the cell where the sum of counts, none below zero, passes the share; kept within the interval.
+
+    The cell is returned too, 0 if there is none.
+    """
     tidy = [max(0, count) for count in counts]
     wanted, before = share * sum(tidy), Fraction(0)
     for cell, count in enumerate(tidy, 1):
         if count and before + count >= wanted:
-            return _kept(_rounded(_inside(cells, cell, (wanted - before) / count), low, high), low, _up_to(cells, high))
+            inside = _rounded(_inside(cells, cell, (wanted - before) / count), low, high)
+            return _kept(inside, low, _up_to(cells, high)), cell
         before += count
-    return None
+    return None, 0
 
 
 def _inside(cells: Ranges, cell: int, share: Fraction) -> Bound | None:

@@ -10,7 +10,14 @@ from discreet.formatting import significant_up
 from discreet.pages.kit import PAGE_STYLE, bar_row, bullets, cards, document, opening, paragraph, table
 from discreet.pages.svg import Scale, stretched, strip, words
 from discreet.release.profiling.cells import written
-from discreet.release.profiling.profile_results import estimate_text, share_text, spent_text
+from discreet.release.profiling.profile_results import (
+    beyond_text,
+    counted_text,
+    estimate_text,
+    share_text,
+    spent_text,
+    whose_text,
+)
 
 if TYPE_CHECKING:
     from discreet.release.profiling.cells import Bound
@@ -24,10 +31,11 @@ _TOP = 12  # values with a bar; the others are in a table that opens
 def page(profile: Profile) -> str:
     """Write the page."""
     columns = list(enumerate(profile.columns, 1))
-    index = "".join(_entry(place, one) for place, one in columns)
+    whose = whose_text(profile.unit)
+    index = "".join(_entry(place, one, whose) for place, one in columns)
     main = (
         f'<h2 id="all">All columns</h2><ul class="index">{index}</ul>',
-        *(_card(place, one) for place, one in columns),
+        *(_card(place, one, whose) for place, one in columns),
         f"<h2>How to read this</h2>{bullets((*profile.notes, *profile.rule))}",
     )
     charged = f"Data set {profile.dataset}; charged in its ledger under {', '.join(profile.spent.charges)}."
@@ -46,38 +54,51 @@ def _opening(profile: Profile) -> str:
         f"{profile.unit.noun} is in the data at all. The ± says how far off a number may be, nineteen times out of "
         "twenty. The smaller ε is, the better the protection."
     )
-    return opening("A private profile", f"Profile of {profile.table}", [paragraph(told), cards(facts)])
+    several = [] if profile.unit.is_row else [_several(profile)]
+    return opening("A private profile", f"Profile of {profile.table}", [paragraph(told), *several, cards(facts)])
+
+
+def _several(profile: Profile) -> str:
+    """Say, before any number, that these are not counts of all rows."""
+    return f'<p class="reason"><b>Not counts of all rows.</b> {words(counted_text(profile.unit))}</p>'
 
 
 def _tight(spent: ProfileCost) -> str:
     return f"privacy spent; by tight accounting ε = {significant_up(exact(spent.epsilon, name='epsilon'), 3)}"
 
 
-def _entry(place: int, column: ColumnProfile) -> str:
+def _entry(place: int, column: ColumnProfile, whose: str) -> str:
     return (
         f'<li><a href="#c{place}"><b>{words(column.name)}</b>{miniature(column)}'
-        f'<span class="note">{words(_gist(column))}</span></a></li>'
+        f'<span class="note">{words(_gist(column, whose))}</span></a></li>'
     )
 
 
-def _gist(column: ColumnProfile) -> str:
-    """Say the most important of a column in a few words."""
+def _gist(column: ColumnProfile, whose: str) -> str:
+    """Say the most important of a column in a few words, and only what is surely so."""
     if column.quantiles:
-        middle = column.quantiles[len(column.quantiles) // 2].value
-        return "" if middle is None else f"half below {written(middle)}"
+        middle = column.quantiles[len(column.quantiles) // 2]
+        if middle.value is None:
+            return ""
+        half = f"half{' or more' if middle.beyond else ''} {'at' if middle.beyond == 'above' else 'below'}"
+        told = f"{half} {written(middle.value)}{' or above' if middle.beyond == 'above' else ''}"
+        return f"as counted: {told}" if whose else told
     if column.top:
-        return f"mostly {column.top[0].label}" if len(column.top[0].label) <= 20 else f"{len(column.top)} values"
+        first = column.leader
+        if first is not None and len(first.label) <= 20:
+            return f"most often {first.label}"
+        return f"{len(column.top)} value{'s' * (len(column.top) > 1)}"
     return "values not named"
 
 
-def _card(place: int, column: ColumnProfile) -> str:
+def _card(place: int, column: ColumnProfile, whose: str) -> str:
     missing = f"{estimate_text(column.missing)} ({share_text(column.missing, column.present)})"
     reasons = "".join(paragraph(reason, kind="reason") for reason in column.reasons)
     return (
         f'<section id="c{place}"><div class="title"><h3>{words(column.name)}</h3><span class="note">'
         f'{words(column.kind.value)} · {words(column.basis)} · <a href="#all">all columns</a></span></div>'
         f'<p class="note">values {estimate_text(column.present)} · missing {missing}</p>'
-        f"{_drawn(column)}{_quantiles(column)}{reasons}{_all_cells(column)}</section>"
+        f"{_drawn(column)}{_quantiles(column, whose)}{reasons}{_all_cells(column)}</section>"
     )
 
 
@@ -101,12 +122,12 @@ def _value_row(cell: CellCount, scale: Scale) -> str:
     return bar_row(name, drawn, estimate_text(count))
 
 
-def _quantiles(column: ColumnProfile) -> str:
+def _quantiles(column: ColumnProfile, whose: str) -> str:
     if not column.quantiles:
         return ""
-    heads = ("this part lies below", *(f"{int(100 * one.share)} %" for one in column.quantiles))
+    heads = (f"this part{whose} lies below", *(f"{int(100 * one.share)} %" for one in column.quantiles))
     rows = (
-        ("about", *(_end(one.value, "?") for one in column.quantiles)),
+        ("about", *(words(beyond_text(one)) or _end(one.value, "?") for one in column.quantiles)),
         ("at least", *(_end(one.low, "less") for one in column.quantiles)),
         ("at most", *(_end(one.high, "more") for one in column.quantiles)),
     )
@@ -121,7 +142,7 @@ def _all_cells(column: ColumnProfile) -> str:
     """List all numbers, for those who want them."""
     if len(column.cells) < 2:
         return ""
-    listed = table(("value", "rows"), [(words(cell.label), estimate_text(cell.count)) for cell in column.cells])
+    listed = table(("value", "counted"), [(words(cell.label), estimate_text(cell.count)) for cell in column.cells])
     return f"<details><summary>all {len(column.cells)} counts</summary>{listed}</details>"
 
 

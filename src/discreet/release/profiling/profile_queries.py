@@ -214,9 +214,14 @@ class Division:
     unit: Unit
 
     @property
+    def delta_of_searches(self) -> Fraction | None:
+        """What all searches for values take of delta; None if there is none."""
+        return None if self.delta is None or not self.searched else self.delta * _SEARCHING
+
+    @property
     def delta_each(self) -> Fraction | None:
         """What each search for values takes of delta."""
-        return None if self.delta is None or not self.searched else self.delta * _SEARCHING / self.searched
+        return None if self.delta_of_searches is None else self.delta_of_searches / self.searched
 
     def law(self, share: Fraction, cells: int) -> RoundedGaussianLaw | DiscreteLaplaceLaw:
         """Return the noise of a count: a unit is in at most L cells, with at most M rows in each."""

@@ -25,6 +25,8 @@ __all__ = [
     "ColumnProfile",
     "Profile",
     "ProfileCost",
+    "beyond_text",
+    "counted_text",
     "estimate_text",
     "notes_of",
     "packed",
@@ -34,6 +36,7 @@ __all__ = [
     "share_text",
     "spent_text",
     "text",
+    "whose_text",
 ]
 
 # --- results ---
@@ -67,15 +70,17 @@ class ColumnProfile:
     ordered: bool  # whether the cells are ranges of numbers or times
     quantiles: tuple[ProfileQuantile, ...] = ()
     reasons: tuple[str, ...] = ()  # what is not there, and why
+    open_ends: tuple[str, ...] = ()  # "below" or "above": beyond these ends of the cells too much lies
 
     @property
     def bounds(self) -> tuple[Bound | None, Bound | None]:
-        """Between which numbers or times the cells lie."""
+        """Between which numbers or times nearly all values lie; None for an end that was not found."""
         if not self.ordered or not self.cells:
             return None, None
         lows = [cell.low for cell in self.cells if cell.low is not None]
         highs = [cell.high for cell in self.cells if cell.high is not None]
-        return (lows[0] if lows else None), (highs[-1] if highs else None)
+        below, above = (end in self.open_ends for end in ("below", "above"))
+        return (lows[0] if lows and not below else None), (highs[-1] if highs and not above else None)
 
     @property
     def top(self) -> tuple[CellCount, ...]:
@@ -84,6 +89,13 @@ class ColumnProfile:
             return ()
         listed = [cell for cell in self.cells if not cell.rest]
         return tuple(sorted(listed, key=lambda cell: (-cell.count.value, cell.label)))
+
+    @property
+    def leader(self) -> CellCount | None:
+        """The value that is surely the most frequent of those that are named; None if noise could have made it so."""
+        top = self.top
+        second = top[1].count.high if len(top) > 1 else 0
+        return top[0] if top and top[0].count.low > second else None
 
 
 @final
@@ -146,9 +158,11 @@ class Profile:
             (one.name, one.kind.value, estimate_text(one.present), estimate_text(one.missing), _middle(one))
             for one in self.columns
         )
-        heads = ("column", "type", "values", "missing", "median, or most frequent value")
+        middle = f"median{whose_text(self.unit)}, or most frequent value"
+        heads = ("column", "type", "values", "missing", middle)
         told = kit.grid(rows, heads, right=(False, False, True, True, False))
-        return f"{kit.paragraph(head)}{told}<small>{kit.words(spent)}</small>{kit.bullets(self.notes)}"
+        whole = "" if self.unit.is_row else kit.paragraph(f"Not counts of all rows. {counted_text(self.unit)}")
+        return f"{kit.paragraph(head)}{whole}{told}<small>{kit.words(spent)}</small>{kit.bullets(self.notes)}"
 
 
 # --- packing: A profile as JSON: every number as it was released. ---
@@ -195,7 +209,13 @@ def _column(column: ColumnProfile) -> dict[str, Any]:
         "missing": _estimate(column.missing),
         "present": _estimate(column.present),
         "quantiles": [
-            {"share": float(one.share), "value": _value(one.value), "low": _value(one.low), "high": _value(one.high)}
+            {
+                "share": float(one.share),
+                "value": _value(one.value),
+                **({"beyond": one.beyond} if one.beyond else {}),
+                "low": _value(one.low),
+                "high": _value(one.high),
+            }
             for one in column.quantiles
         ],
         "cells": [_cell(cell, ordered=column.ordered) for cell in column.cells],
@@ -243,14 +263,22 @@ def share_text(part: Estimate, whole: Estimate) -> str:
 
 def quantile_text(quantile: ProfileQuantile) -> str:
     """Write a quantile with its interval."""
-    value = "?" if quantile.value is None else written(quantile.value)
+    value = beyond_text(quantile) or ("?" if quantile.value is None else written(quantile.value))
     return f"{value} ({_end(quantile.low, 'less')} … {_end(quantile.high, 'more')})"
 
 
 def _middle(column: ColumnProfile) -> str:
     if column.quantiles:
         return quantile_text(column.quantiles[len(column.quantiles) // 2])
-    return printable(column.top[0].label) if column.top else "–"
+    return "–" if column.leader is None else printable(column.leader.label)
+
+
+def beyond_text(quantile: ProfileQuantile) -> str:
+    """Write a quantile that lies beyond the outermost cut, of which no more is known; empty for any other."""
+    if not quantile.beyond or quantile.value is None:
+        return ""
+    end = written(quantile.value)
+    return f"{end} or more" if quantile.beyond == "above" else f"less than {end}"
 
 
 def _end(end: Bound | None, otherwise: str) -> str:
@@ -287,8 +315,8 @@ def price_text(plan: ProfilePlan) -> str:
 def _round_text(plan: ProfilePlan, place: int, at: str) -> str:
     """Say what a round costs; with Gaussian noise rho, of which the epsilon of the whole is made."""
     amount = significant_up(plan.amount_of(at), 3)
-    delta = plan.division.delta if at == "find" and plan.division.delta_each is not None else None
-    chance = "" if delta is None else f" and δ = {significant_up(delta / 2, 3)}"
+    delta = plan.division.delta_of_searches if at == "find" else None
+    chance = "" if delta is None else f" and δ = {significant_up(delta, 3)}"
     paid = "" if at in plan.unpaid else "; paid already"
     return f"round {place}, {_NAMES[at]}: {'ρ' if plan.division.gaussian else 'ε'} = {amount}{chance}{paid}"
 
@@ -303,18 +331,18 @@ def _expected(plan: ProfilePlan) -> int:
 
 def text(profile: Profile) -> str:
     """Write all columns, one after the other."""
-    whom = "rows" if profile.unit.is_row else profile.unit.noun if profile.unit.name is None else profile.unit.nouns
-    spent = profile.spent
+    spent, unit = profile.spent, profile.unit
     head = [
-        f"Profile of {profile.table}: {len(profile.columns)} columns, {whom}: {estimate_text(profile.units)}",
+        f"Profile of {profile.table}: {len(profile.columns)} columns, {estimate_text(profile.units)} {unit.nouns}",
         f"spent: {spent_text(spent.allowed, spent.epsilon, spent.delta)}",
+        *([] if unit.is_row else [f"NOT COUNTS OF ALL ROWS: {counted_text(unit)}"]),
         "",
     ]
-    body = [line for column in profile.columns for line in (*_text_column(column), "")]
+    body = [line for column in profile.columns for line in (*_text_column(column, whose_text(unit)), "")]
     return "\n".join([*head, *body, *(f"· {note}" for note in (*profile.notes, *profile.rule))])
 
 
-def _text_column(column: ColumnProfile) -> list[str]:
+def _text_column(column: ColumnProfile, whose: str) -> list[str]:
     missing = f"{estimate_text(column.missing)} ({share_text(column.missing, column.present)})"
     lines = [
         f"{printable(column.name)}  {column.kind.value}",
@@ -322,7 +350,7 @@ def _text_column(column: ColumnProfile) -> list[str]:
     ]
     if column.quantiles:
         told = (f"{int(100 * one.share)} %: {quantile_text(one)}" for one in column.quantiles)
-        lines.append(f"  quantiles {';  '.join(told)}")
+        lines.append(f"  quantiles{whose} {';  '.join(told)}")
     rest = [cell for cell in column.cells if cell.rest and column.top]
     shown = column.cells if column.ordered else (*column.top[:_TOP], *rest)
     lines += _bars([(cell.label, cell.count) for cell in shown])
@@ -362,7 +390,7 @@ def rule_of(subjects: tuple[ProfiledColumn, ...], division: Division) -> tuple[s
     if ColumnSearch.VALUES in searches:
         told.append(
             "A column of texts without declared categories spends a third of its part on finding values that many "
-            "share, and two thirds on counting them. Half of δ is for these, in equal parts."
+            "share, and two thirds on counting them. A fifth of δ is for these, in equal parts."
         )
     return (*told, f"Noise is {'Gaussian' if division.gaussian else 'Laplace'}: here its ± is the smaller one.")
 
@@ -372,8 +400,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"{_together(unit)} {_limits(unit)}, taken at random if there are more; rows without a {unit.missing} "
-        "are left out. Counts are of the counted rows (contribution bounding)."
+        else f"{_together(unit)} {counted_text(unit)} Rows without a {unit.missing} are left out. Counts and quantiles "
+        "are of what is counted so (contribution bounding), not of all rows."
     )
     return (
         counted,
@@ -390,13 +418,23 @@ def _together(unit: Unit) -> str:
     return f"Each {unit.name} is protected: everybody who shares a {unit.identity}, together."
 
 
-def _limits(unit: Unit) -> str:
+def counted_text(unit: Unit) -> str:
+    """Say what is counted of a unit that may have several rows: first groups are drawn, and rows in these."""
     groups, rows = unit.max_groups, unit.max_rows_per_group
+    skewed = "values that few of its rows have count for more than in the table."
     if groups == rows == 1:
-        return "In each column one row of each is counted"
+        return f"Each {unit.noun} is counted in one of its values or ranges of a column, taken at random: {skewed}"
     each = f"{rows} row{'s' * (rows > 1)}"
-    spread = "of one range or value" if groups == 1 else f"of each of {groups} ranges or values"
-    return f"In each column at most {each} {spread} are counted for each"
+    spread = "one of its values or ranges" if groups == 1 else f"each of {groups} of its values or ranges"
+    return f"Each {unit.noun} is counted with at most {each} in {spread} of a column, taken at random: {skewed}"
+
+
+def whose_text(unit: Unit) -> str:
+    """Say of what quantiles are, with a space before; empty where they are of rows."""
+    if unit.is_row:
+        return ""
+    one = unit.max_groups == unit.max_rows_per_group == 1
+    return f" of {'one value' if one else 'the counted values'} of each {unit.noun}"
 
 
 def _whom(unit: Unit) -> str:
