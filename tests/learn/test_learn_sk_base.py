@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from learn.sk_purse import Purse
 from sklearn.base import BaseEstimator, RegressorMixin, clone
@@ -18,6 +20,7 @@ import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import BoundedArray, declared_bounds, read_bounds
+from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.validation import class_codes, read_classes
 from discreet.privacy import PureDP, Relation
 
@@ -189,6 +192,48 @@ def test_a_strange_label_is_no_error() -> None:
     classes = read_classes([0, 1], None, has_session=True)
     labels = [1, 0, 1.0, True, "x", None, [3], float("nan"), 7]
     assert class_codes(labels, classes).tolist() == [1, 0, 1, 1, -1, -1, -1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (np.array(["yes", "no"]), [0, 1]),
+        (np.array([True, False]), ["no", "yes"]),
+        (pl.Series(["yes", "no"]), [0, 1]),
+        (pl.Series(["yes", "no"], dtype=pl.Categorical), [0, 1]),
+        (pa.array([0.0, 1.0]), ["no", "yes"]),
+    ],
+)
+def test_classes_of_another_kind_than_the_target_are_refused_before_the_charge(y: Any, classes: Any) -> None:
+    purse = Purse()
+    model = GaussianNB(epsilon=1, delta=1e-6, bounds=(0, 1), classes=classes, session=purse)
+    with pytest.raises(InvalidParameter, match=r"classes are (texts|numbers) and y holds (numbers|texts)"):
+        model.fit(np.zeros((2, 1)), y)
+    assert not purse.charges
+
+
+def test_kinds_that_pandas_decided_by_the_rows_are_not_told_with_a_session() -> None:
+    for y in (pd.Series(["yes", "no"]), pd.Series([True, False]), np.array(["yes", "no"], dtype=object), ["yes", 3]):
+        assert read_classes([7, 8], y, has_session=True).tolist() == [7, 8]
+        assert read_classes(["a", "b"], y, has_session=True).tolist() == ["a", "b"]
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["No", "Yes"], ["no", "maybe"]])
+def test_without_a_session_labels_outside_of_classes_are_an_error(classes: Any) -> None:
+    for y in (np.array(["yes", "no"]), pd.Series(["yes", "no"], dtype=object), pd.Series(["yes", "no"])):
+        with pytest.raises(InvalidParameter, match="classes") as told:
+            GaussianNB(epsilon=1, delta=1e-6, bounds=(0, 1), classes=classes).fit(np.zeros((2, 1)), y)
+        assert "yes" not in str(told.value)
+    assert read_classes(["no", "yes", "maybe"], y, has_session=False).tolist() == ["maybe", "no", "yes"]
+    assert read_classes([0, 1], np.array([True, False]), has_session=False).tolist() == [0, 1]
+
+
+def test_classes_may_be_any_column_of_labels() -> None:
+    for labels in (["b", "a"], [3, 1], [True, False]):
+        for given in (pd.Series(labels), pd.Series(labels).unique(), pd.array(labels), pl.Series(labels)):
+            assert read_classes(given, None, has_session=True).tolist() == sorted(labels)
+    with pytest.raises(InvalidParameter):
+        read_classes(np.array([1, "a"], dtype=object), None, has_session=True)
 
 
 def test_an_array_brings_its_bounds_along_until_it_is_computed_with() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -154,6 +155,36 @@ def test_a_declined_fit_predicts_a_public_constant() -> None:
     assert "declined" in str(fit.summary())
     with pytest.raises(Refused):
         fit.intervals_()
+
+
+@pytest.mark.parametrize(
+    ("estimator", "line"),
+    [
+        (
+            LinearRegression(**USUAL, method="refined"),
+            "for the line of the source.*least squares of all rows is another",
+        ),
+        (LinearRegression(**USUAL, method="robust"), "for the robust line of.*least squares of all rows is another"),
+        (RobustRegressor(**USUAL), "for the robust line of.*least squares of all rows is another"),
+        (LinearRegression(**USUAL, method="noisy_statistics"), "for the least-squares line of.*covers.$"),
+    ],
+)
+def test_a_summary_says_of_which_line_its_intervals_are(estimator: Any, line: str) -> None:
+    """On a curve with a long tail, lines that shorten the tail are others than that of least squares."""
+    assert re.search(line, estimator.fit(X, Y).summary().covers)
+
+
+@pytest.mark.statistical
+def test_a_curved_tail_is_covered_by_noisy_statistics_and_not_by_robust() -> None:
+    """The known limit: an exact line of least squares, which intervals of the Huber line lie far from."""
+    generator = np.random.default_rng(3)
+    tail = np.minimum(generator.lognormal(size=(20000, 1)), 20)
+    target = 3 / (1 + tail[:, 0]) + generator.normal(size=20000) / 10
+    truth = np.polyfit(tail[:, 0], target, 1)[0]
+    known = {"epsilon": 10, "delta": 1e-6, "bounds": (0, 20), "target_bounds": (-1, 4), "public_rows": 20000}
+    for method, covers in (("noisy_statistics", True), ("robust", False)):
+        low, high = LinearRegression(**known, method=method).fit(tail, target).intervals_(0.999999999)[1]
+        assert (low <= truth <= high) == covers
 
 
 def test_a_summary_names_columns_and_says_what_is_covered() -> None:

@@ -75,6 +75,12 @@ def test_the_price_is_charged_once_and_covers_every_fit_and_the_choice() -> None
         search(session=empty).fit(Watched(ROWS, empty), Watched(LABELS, empty))
 
 
+def test_labels_outside_of_declared_classes_are_an_error_where_nobody_pays() -> None:
+    with pytest.raises(InvalidParameter, match="labels that are not among classes"):
+        search(bayes(classes=[1, 2])).fit(ROWS, LABELS)
+    assert search(bayes(classes=["no", "yes"]), session=Purse()).fit(ROWS, LABELS.astype(object)).best_index_ in (0, 1)
+
+
 def test_the_choice_is_charged_under_replace_one() -> None:
     """There a row may be in the fits of one data set and in the choice of its neighbour: everybody pays for both."""
     purse = Purse()

@@ -101,9 +101,21 @@ class Summary:
 Coefficients: TypeAlias = Release[tuple[Fraction, ...]] | Release[NoAnswer]
 
 _COVERS = (
-    "Intervals are for the source of the rows, sampling and noise together: of many such fits to many rows, that share "
-    "covers."
+    "Intervals are for {} of the source of the rows, sampling and noise together: of many such fits to many rows, that "
+    "share covers."
 )
+_AIMS = 'least squares of all rows is another line, at which LinearRegression(method="noisy_statistics") aims.'
+_LEAST_SQUARES = ("the least-squares line", "")
+_SHORTENED = (
+    "the line",
+    " Rows and residuals longer than nearly all others were shortened: where a long tail bends away from the rest, "
+    + _AIMS,
+)
+_ROBUST = (
+    "the robust line",
+    " Large residuals pull it less: where they are not symmetric about the line everywhere, " + _AIMS,
+)
+_LINES = {"noisy_statistics": _LEAST_SQUARES, "refined": _SHORTENED}
 _DECLINED = "The fit declined: its test failed. The coefficients are public constants, and the price is the same."
 
 
@@ -192,7 +204,8 @@ class LinearModel(PrivatePredictor):
         )
 
     def _covers(self) -> str:
-        return _COVERS
+        line, where = _LINES.get(self.method_, _ROBUST)
+        return _COVERS.format(line) + where
 
     def _intervals(self, confidence: Fraction) -> Sequence[tuple[Fraction, Fraction]] | None:
         if self.declined_ or isinstance(self.release_.accuracy, NoInterval):

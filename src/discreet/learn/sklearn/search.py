@@ -135,6 +135,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         settings = self._settings()
         within = None if is_classifier(self.estimator) else self._within()
         found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
+        self._check_labels(y)
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
         plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found))
         with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0)):
@@ -175,6 +176,13 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         if finds and self.session is not None:
             read_classes(FOUND_IN_Y, None, has_session=True)  # Refuses, and says how to declare them.
         return finds
+
+    def _check_labels(self, y: Any) -> None:
+        """Refuse, where nobody pays, labels that are none of the declared classes, before candidates skip such rows."""
+        values = self.estimator.get_params(deep=True)
+        for key in private_parameters(self.estimator, "classes"):
+            if self.session is None and values[key] is not None:
+                read_classes(values[key], y, has_session=False)
 
     def _plan(self, settings: list[dict[str, Any]], *, rows: int, classes: Any) -> _SearchPlan:
         relation, delta = self._relation(), self._delta_or_none()
@@ -385,7 +393,7 @@ def quote(estimator: Any, *, rows: int, columns: int, names: Any = None) -> list
     payer = _Quoting(waits_for=len(sessions))
     twin = clone(estimator).set_params(**dict.fromkeys(sessions, payer))
     try:
-        twin.fit(named(np.zeros((rows, columns)), names), np.zeros(rows))
+        twin.fit(named(np.zeros((rows, columns)), names), [0.0] * rows)  # A list says no kind of labels.
     except _Priced:
         return payer.events
     _refuse()

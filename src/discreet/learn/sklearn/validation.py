@@ -10,6 +10,7 @@ from sklearn import config_context
 from sklearn.utils.multiclass import check_classification_targets
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.frames.arrow import is_text
 from discreet.frames.column import Column, as_column
 from discreet.learn.sklearn.bounds import Pair
 
@@ -52,20 +53,62 @@ def read_classes(classes: Any, y: Any, *, has_session: bool) -> NDArray[Any]:
             )
         check_classification_targets(y)
         return np.unique(y)
-    return _declared(classes)
+    found = _declared(classes)
+    if y is not None:
+        _require_labels(y, found, has_session=has_session)
+    return found
 
 
 def _declared(classes: Any) -> NDArray[Any]:
     if isinstance(classes, (str, bytes)) or not hasattr(classes, "__len__"):
         raise InvalidParameter('classes must be a list of labels, or "found in y"')
-    try:
-        given = np.asarray(classes)
-        found = np.unique(given)
-    except TypeError:
-        raise InvalidParameter("classes must be labels of one kind: all numbers or all texts") from None
+    given = np.asarray(classes)
+    if given.dtype == object and given.ndim == 1 and _are_of_one_kind(given.tolist()):
+        given = np.asarray(given.tolist())  # Columns of pandas, such as y.unique(), come as objects.
+    found = np.unique(given) if given.dtype.kind in "biufU" else given
     if given.ndim != 1 or not 0 < len(found) == len(given) or found.dtype.kind not in "biufU":
         raise InvalidParameter("classes must be different labels, all numbers or all texts")
     return found
+
+
+def _are_of_one_kind(labels: list[Any]) -> bool:
+    return any(all(isinstance(label, kind) for label in labels) for kind in (str, (int, float)))
+
+
+def _require_labels(y: Any, classes: NDArray[Any], *, has_session: bool) -> None:
+    """Refuse classes that are none of the labels: by the kind of y where its type tells it, by y itself if nobody pays.
+
+    With a session a label that is no class is no error, as that would tell of it. Kinds are public, but for pandas,
+    which decides them by the values.
+    """
+    wanted, stored = "texts" if classes.dtype.kind == "U" else "numbers", _stored_kind(y)
+    if stored not in (None, wanted):
+        raise InvalidParameter(
+            f"classes are {wanted} and y holds {stored}, so no row would have any of them: declare the labels as y "
+            "has them (in Python True is 1 and False is 0)"
+        )
+    if not has_session and (class_codes(y, classes) < 0).any():
+        raise InvalidParameter(
+            "y has labels that are not among classes: declare all of them, as y spells them (upper and lower case and "
+            "numbers written as texts differ). With a session, such rows count for nothing instead"
+        )
+
+
+def _stored_kind(y: Any) -> str | None:
+    """Tell by its type alone whether a target holds texts or numbers; None where that is not public or not said."""
+    if isinstance(y, np.ndarray):
+        return "texts" if y.dtype.kind == "U" else "numbers" if y.dtype.kind in "biuf" else None
+    library = type(y).__module__.partition(".")[0]
+    if library not in ("polars", "pyarrow"):
+        return None
+    import pyarrow as pa
+
+    stored = y.clear().to_arrow().type if library == "polars" else y.type
+    stored = stored.value_type if pa.types.is_dictionary(stored) else stored
+    if is_text(stored):
+        return "texts"
+    numbers = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean)
+    return "numbers" if any(is_one(stored) for is_one in numbers) else None
 
 
 def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
