@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
+
 import pytest
 from cli_folder import ASK, on_terminal, process
+
+from discreet.cli.spending import PriceTag, agree, limit_of
+from discreet.errors import Refused
+from discreet.privacy import PureDP, Relation, epsilon
 
 
 def charges(discreet) -> int:
@@ -25,11 +32,11 @@ def test_a_price_above_the_limit_is_refused_and_nothing_is_spent(discreet):
 
 def test_a_price_within_the_limit_is_spent(discreet):
     """Exactly the limit too: a tenth and the float next to it are the same price."""
-    for epsilon in ("0.5", "0.1"):
-        ran = discreet(*ASK[:-1], epsilon, "--max-epsilon", epsilon)
+    for asked in ("0.5", "0.3"):
+        ran = discreet(*ASK[:-1], asked, "--max-epsilon", asked)
         assert ran.code == 0
         assert "±" in ran.out
-        assert f"price: ε = {epsilon}" in ran.err
+        assert f"price: ε = {asked}" in ran.err
     assert charges(discreet) == 2
 
 
@@ -102,3 +109,15 @@ def test_looking_at_a_budget_makes_no_ledger(discreet, folder):
     assert discreet("ledger", "history", "--policy", "policy.toml").code == 0
     assert discreet("ledger", "verify", "--policy", "policy.toml").code == 2
     assert not (folder / "clinics.ledger").exists()
+
+
+@pytest.mark.parametrize("asked", ["0.1", "0.15", "0.3", "0.6", "0.7", "1/3"])
+def test_a_price_is_accepted_that_is_exactly_the_limit(asked):
+    """No float is three tenths: the price is rounded up, and so must the limit be."""
+    price = epsilon(PureDP(asked), 0, relation=Relation.ADD_REMOVE)
+    agree(PriceTag(words="", epsilon=price), limit=limit_of(asked), what="it")
+    more = epsilon(PureDP(Fraction(asked) + Fraction(1, 10**12)), 0, relation=Relation.ADD_REMOVE)
+    with pytest.raises(Refused) as refused:
+        agree(PriceTag(words="", epsilon=more), limit=limit_of(asked), what="it")
+    first, second = re.findall(r"ε = ([\d.]+)", str(refused.value))
+    assert first.rstrip(".,") != second.rstrip(".,")

@@ -118,3 +118,44 @@ def test_small_chances_are_told_as_one_in_so_many():
     assert chance(0.001) == "1 in 1,000"
     assert chance(0.0027) == "1 in 370"
     assert chance(0.25) == "25 %"
+
+
+def test_the_chance_that_odds_rise_further_covers_the_loss_of_gaussian_noise():
+    """Its loss is normal with mean mu^2/2 and deviation mu: it exceeds 1 twenty times as often as the delta there."""
+    found = explain_epsilon(mu="0.2367", delta="1e-6")
+    factor, rest = found.beyond
+    exceeds = math.erfc((found.epsilon / 0.2367 - 0.2367 / 2) / math.sqrt(2)) / 2
+    assert factor == found.odds
+    assert 20 * found.delta < exceeds * 1.02
+    assert exceeds < rest < 3 * exceeds
+    text = str(found)
+    assert "apart from a chance" not in text
+    assert "Odds rise more than 2.72-fold, and beliefs above these bounds, with a chance of at most 5.3e-05." in text
+
+
+def test_epsilon_and_delta_alone_bound_twice_the_factor():
+    """Merge what reveals all with as much of the rest: odds are 2 e^epsilon then, with a chance of nearly 2 delta."""
+    found = explain_epsilon(1, delta="1e-6")
+    factor, rest = found.beyond
+    assert factor == 2 * found.odds
+    assert rest == pytest.approx(2e-6, rel=1e-12)
+    truth = math.e / (1 + math.e) * (1 - 1e-6)  # Of a coin that is not revealing; the lie is 1 in e of it.
+    merged = 1e-6 / (math.e * truth / math.e)  # So much of what tells the truth has odds e, and as much again reveals.
+    in_data, outside = 1e-6 + merged * truth, merged * truth / math.e
+    assert in_data / outside >= factor * (1 - 1e-9)
+    assert 1.99e-6 <= in_data <= rest
+    assert "odds rise more than 5.44-fold with a chance of at most 2e-06" in str(found)
+    assert "plus 1e-06." in str(found)
+
+
+def test_without_a_delta_nothing_exceeds():
+    assert explain_epsilon(1).beyond == (explain_epsilon(1).odds, 0.0)
+    assert "Odds change at most 2.72-fold." in str(explain_epsilon(1))
+    assert explain_epsilon(rho="0.5").beyond is None
+
+
+def test_this_one_is_compared_by_the_same_kind_of_number_as_others():
+    found = explain_epsilon(mu="0.2367", delta="1e-6")
+    (own,) = [row for row in compared_rows(found) if row[0] == "this one"]
+    assert own[-1] == "73.2 %"
+    assert "at most 54.8 %" in str(found)

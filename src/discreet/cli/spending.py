@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import note, printable
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import exact, positive
+from discreet.exact import positive, up
 
 if TYPE_CHECKING:
     from discreet.privacy import Event
@@ -69,9 +69,10 @@ def _check(price: PriceTag, limit: Fraction) -> None:
             "this budget names no δ at which the price has an ε, so --max-epsilon needs one: say --at-delta, such as "
             "1e-6. Nothing was spent"
         )
-    if exact(price.epsilon) > limit:  # By its shortest decimal: one tenth is not above one tenth.
+    if price.epsilon > up(limit):  # Prices are rounded up to a float, so the limit is too: 0.3 does not exceed 0.3.
+        digits = 6 if f"{price.epsilon:.6g}" != f"{float(limit):.6g}" else 17
         raise Refused(
-            f"the price, ε = {price.epsilon:.6g}, exceeds --max-epsilon, ε = {float(limit):.6g}",
+            f"the price, ε = {price.epsilon:.{digits}g}, exceeds --max-epsilon, ε = {float(limit):.{digits}g}",
             reason="--max-epsilon is the largest price that is accepted; nothing was spent",
             way_out="spend less on the answer, or raise --max-epsilon",
         )

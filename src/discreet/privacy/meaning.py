@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.balls import ball
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, positive, up
-from discreet.formatting import chance_up, record
+from discreet.formatting import chance_up, record, significant_up
 from discreet.privacy.convert import read_delta
 from discreet.privacy.enclosures import enclose, float_up
 from discreet.privacy.events import GDP, ZCDP, ApproxDP, Event, PureDP
@@ -158,8 +158,9 @@ class Belief:
 class Meaning:
     """How far the best attacker gets who wants to know one thing about one person: are they in the data?
 
-    `beliefs` hold apart from a chance of `delta`: what is released is no more telling than a coin that reveals all with
-    chance delta, and otherwise changes no odds by more than the factor e^epsilon. [KOV15]
+    With a delta above 0 outcomes may be more telling than `beliefs` and `odds` say: `beyond` tells how likely they are.
+    What is released is no more telling than a coin that reveals all with chance delta, and otherwise changes no odds by
+    more than the factor e^epsilon; who sees less than the coin may still be surer than that, and oftener. [KOV15]
 
     Args:
         said: What is explained, as people say it.
@@ -172,6 +173,7 @@ class Meaning:
         beliefs: How far beliefs may move; empty without an epsilon.
         compared: Public deployments, and the largest share of right guesses against each.
         noun: What one unit is called.
+        uncovered: What no number here covers, as a sentence; empty if they cover everything.
 
     Examples:
         >>> meaning = dp.privacy.explain_epsilon(1)
@@ -189,14 +191,31 @@ class Meaning:
     beliefs: tuple[Belief, ...]  # none without an epsilon
     compared: tuple[tuple[Deployment, float], ...]  # others, and the success against them
     noun: str = "person"
+    uncovered: str = ""  # what no number here is about, as a sentence
 
     @property
     def odds(self) -> float | None:
-        """By which factor odds may change, apart from a chance of delta; rounded up."""
+        """By which factor odds may rise, but for outcomes that `beyond` tells of: e^epsilon, rounded up."""
         if self.epsilon is None:
             return None
         level = Fraction(self.epsilon)
         return float_up(enclose(lambda: ball(level).exp()))
+
+    @property
+    def beyond(self) -> tuple[float, float] | None:
+        """A factor, and the largest chance with which odds rise by more; rounded up. None without an epsilon.
+
+        The factor is `odds` where the noise is known. Epsilon and delta alone say nothing useful about that one, for
+        the loss may then exceed epsilon a little nearly always; so it is twice as large, with a chance of 2 delta.
+        """
+        odds = self.odds
+        if odds is None or self.epsilon is None:
+            return None
+        if not self.delta:
+            return odds, 0.0
+        if isinstance(self.event, ApproxDP):
+            return 2 * odds, min(1.0, 2 * self.delta)
+        return odds, _chance_beyond(self.event, Fraction(self.epsilon), self.relation)
 
     def __str__(self) -> str:
         return told(self)
@@ -339,6 +358,28 @@ def best_guess(event: Event, *, relation: Relation | str | None = None) -> float
     return up((1 + Fraction(delta_of(event, 0, relation=relation))) / 2)
 
 
+_GAPS = 24  # Points at which the bound below is tried; each of them holds.
+
+
+def _chance_beyond(event: Event, level: Fraction, relation: Relation | None) -> float:
+    """Return the largest probability of outcomes that are more than e^epsilon times as likely; rounded up.
+
+    Theorem     Let L = ln p/q be the privacy loss under p. For all t below epsilon, P[L > epsilon] is at most
+                delta(t) / (1 - e^(t - epsilon)), for delta(t) >= E[(1 - e^(t - L))+] (with L instead of epsilon, that
+                is larger where L > epsilon). It needs delta alone, so it holds for whatever is computed from the
+                outcomes too; for Gaussian noise itself P[L > epsilon] = Phi(mu/2 - epsilon/mu). [BW18]
+    """
+    found = 1.0
+    for number in range(_GAPS):
+        gap = level * Fraction(2) ** -(number // 2) * (Fraction(5, 7) if number % 2 else 1)
+        found = min(found, _markov(Fraction(delta_of(event, level - gap, relation=relation)), gap))
+    return found
+
+
+def _markov(delta: Fraction, gap: Fraction) -> float:
+    return float_up(enclose(lambda: ball(delta) / (ball(1) - ball(-gap).exp())))
+
+
 def _after(before: Fraction, level: float) -> float:
     """Bayes: odds are multiplied by at most e^epsilon, so p becomes p / (p + (1 - p) e^-epsilon)."""
     reached = Fraction(level)
@@ -381,10 +422,11 @@ def told(meaning: Meaning) -> str:
     lines += _table(("wrongly accused", "people found, at most"), found)
     if meaning.beliefs:
         beliefs = [(chance(float(one.before)), chance(one.after)) for one in meaning.beliefs]
-        lines += ["", *_table(("belief before", "belief after, at most"), beliefs)]
+        lines += ["", *_of_beliefs(meaning), "", *_table(("belief before", "belief after, at most"), beliefs)]
     lines += ["", *_table(("who", "for what", "ε", "δ", "right guesses"), compared_rows(meaning))]
     source = meaning.compared[0][0].source
-    return "\n".join([*lines, "", f"Public figures: {source}. They protect different things; see there."])
+    public = f"Public figures: {source}. They protect different things; see there."
+    return "\n".join([*lines, "", public, "Right guesses in this table are of ε and δ alone, whatever the noise."])
 
 
 def sentences(meaning: Meaning) -> Iterator[str]:
@@ -393,14 +435,45 @@ def sentences(meaning: Meaning) -> Iterator[str]:
         f"Is one {meaning.noun} in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees "
         f"what was released, in at most {chance_up(meaning.success)}."
     )
+    if meaning.uncovered:
+        yield meaning.uncovered
     yield from _reconciled(meaning)
     if meaning.odds is None:
         yield "There is no ε at this δ: say a δ above 0 to be told how far beliefs and odds may change."
         return
-    apart = f", apart from a chance of {meaning.delta:.3g}" if meaning.delta else ""
-    yield f"Odds change at most {_factor(meaning.odds)}-fold{apart}."
-    rare = meaning.beliefs[0]
-    yield f"Who thought it was {chance(float(rare.before))} thinks afterwards that it is at most {chance(rare.after)}."
+    if not meaning.delta:
+        yield f"Odds change at most {_factor(meaning.odds)}-fold."
+        rare, odds = meaning.beliefs[0], chance(float(meaning.beliefs[0].before))
+        yield f"Who thought it was {odds} thinks afterwards that it is at most {chance(rare.after)}."
+        return
+    yield (
+        f"Whatever somebody hopes to find, the chance to find it is at most {_factor(meaning.odds)} times what it "
+        f"would be without that {meaning.noun}, plus {meaning.delta:.3g}."
+    )
+
+
+def _of_beliefs(meaning: Meaning) -> Iterator[str]:
+    """Say what the table of beliefs is about: of the most telling outcome, and, with a δ, of which outcomes."""
+    yield "A guess is right so often on average over all outcomes; a belief is that after the most telling one."
+    if not meaning.delta or meaning.beyond is None or meaning.odds is None:
+        return
+    factor, rest = meaning.beyond
+    if factor == meaning.odds:
+        yield (
+            f"Odds rise more than {_factor(factor)}-fold, and beliefs above these bounds, with a chance of at most "
+            f"{_rounded_up(rest)}."
+        )
+        return
+    yield (
+        f"These bounds are of the most telling release that has this ε and δ: a coin that reveals all with chance "
+        f"{meaning.delta:.3g}, and else changes odds at most {_factor(meaning.odds)}-fold. Others may exceed them "
+        f"oftener; odds rise more than {_factor(factor)}-fold with a chance of at most {_rounded_up(rest)}."
+    )
+
+
+def _rounded_up(value: float) -> str:
+    """Round up to two digits, but not for the last bits that were rounded up before."""
+    return f"{float(significant_up(Fraction(value) * (1 - Fraction(1, 10**12)), 2)):.3g}"
 
 
 def _reconciled(meaning: Meaning) -> Iterator[str]:
@@ -411,20 +484,28 @@ def _reconciled(meaning: Meaning) -> Iterator[str]:
             "ε: its report, and discreet explain-epsilon --bundle, tell the bound of its own noise."
         )
     elif meaning.epsilon:
-        level, delta = Fraction(meaning.epsilon), Fraction(meaning.delta)
-        pair = chance_up(best_guess(ApproxDP(level, delta) if delta else PureDP(level)))
+        pair = chance_up(_alone(meaning))
         if pair != chance_up(meaning.success):
-            at = f", δ = {meaning.delta:.3g}" if delta else ""
+            at = f", δ = {meaning.delta:.3g}" if meaning.delta else ""
             yield (
                 f"This is for the noise that was added. Of ε = {meaning.epsilon:.6g}{at} alone, whatever the noise, a "
                 f"bound of {pair} follows."
             )
 
 
+def _alone(meaning: Meaning) -> float:
+    """Return the success that ε and δ alone allow, as public figures of others are told; its own without an ε."""
+    if not meaning.epsilon:
+        return meaning.success
+    level, delta = Fraction(meaning.epsilon), Fraction(meaning.delta)
+    return best_guess(ApproxDP(level, delta) if delta else PureDP(level))
+
+
 def compared_rows(meaning: Meaning) -> list[tuple[str, ...]]:
     """List public deployments with this one among them, from the strongest to the weakest promise."""
-    own = ("this one", "", _number(meaning.epsilon), _number(meaning.delta), chance_up(meaning.success))
-    rows: list[tuple[float, tuple[str, ...]]] = [(meaning.success, own)]
+    reached = _alone(meaning)  # Of others nothing but ε and δ is known: the same kind of number for this one.
+    own = ("this one", "", _number(meaning.epsilon), _number(meaning.delta), chance_up(reached))
+    rows: list[tuple[float, tuple[str, ...]]] = [(reached, own)]
     for line, success in meaning.compared:
         told_delta = _number(float(line.delta))
         rows.append((success, (line.who, line.what, _number(float(line.epsilon)), told_delta, chance_up(success))))

@@ -26,11 +26,9 @@ from discreet.pages.kit import (
     section,
 )
 from discreet.pages.svg import Scale, caught, course, key, scale_for, strip, words
-from discreet.privacy import Relation
-from discreet.privacy.events import ApproxDP, PureDP
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, shown
-from discreet.release.bundle.claims import StatedGuarantee, best_guess, best_tests
+from discreet.release.bundle.claims import StatedGuarantee, best_tests
 from discreet.release.bundle.dictionary import ColumnMeaning, meanings_of
 from discreet.release.bundle.manifest import DUMMY, sha256, table_file, verify_command
 from discreet.release.bundle.wording import (
@@ -41,6 +39,7 @@ from discreet.release.bundle.wording import (
     interval_words,
     invariant_words,
     lifetime_words,
+    pair_words,
     period_words,
     series_words,
     signer_words,
@@ -483,7 +482,7 @@ def attacker_part(published: Published, claim: StatedGuarantee) -> str:
         paragraph(guess_words(claim)),
         paragraph(factor_words(claim)),
         pictures(drawn),
-        *([paragraph(told, kind="note")] if (told := _pair_words(claim, published.relation)) else []),
+        *([paragraph(told, kind="note")] if (told := pair_words(claim, published.relation)) else []),
         paragraph(
             "This is not a test of known attacks: it is proven for all of them, those of tomorrow included, by the "
             "noise that was added.",
@@ -491,17 +490,3 @@ def attacker_part(published: Published, claim: StatedGuarantee) -> str:
         ),
     ]
     return section("attacker", "What the best attacker can gain", parts)
-
-
-def _pair_words(claim: StatedGuarantee, relation: Relation) -> str:
-    """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
-    level = Fraction(claim.epsilon)
-    pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)
-    if percent_up(pair) == percent_up(claim.guess):
-        return ""
-    at = f", δ = {claim.delta_text}" if claim.delta else ""
-    return (
-        f"Of the pair ε = {claim.epsilon_text}{at} alone, whatever the noise, which is what discreet explain-epsilon "
-        f"explains, only {percent_up(pair)} follows. The smaller bound above is for the noise that was really added, "
-        "of which more is known than one ε; discreet explain-epsilon --bundle tells it too."
-    )

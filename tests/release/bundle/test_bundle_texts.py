@@ -301,6 +301,12 @@ class TestUnit:
         assert percent_up(meaning.success) == percent_up(claim.guess)
         assert f"ε = {claim.epsilon_text}, δ = {claim.delta_text}" in meaning.said
         assert "alone, whatever the noise, a bound of" in str(meaning)
+        assert "Is one household in the data or not?" in str(meaning)
+        assert "apart from a chance of" not in str(meaning)
+
+    def test_the_guarantee_tells_both_bounds_of_one_epsilon(self, households):
+        text = texts_of(households)["guarantee.md"]
+        assert "alone, whatever the noise, which is what discreet explain-epsilon explains, only" in text
 
     def test_the_first_card_says_whose_each_delta_is(self, households):
         claim = claim_of(households)

@@ -12,6 +12,7 @@ import pytest
 
 from discreet.errors import InvalidParameter
 from discreet.release import check, draft_plan, dummy, publish, read_release_plan, verify_bundle
+from discreet.release.bundle.verification import explain_bundle
 
 SEEN = ("columns.diagnosis", "columns.salary", "unit.max_groups", "unit.max_rows_per_group")
 
@@ -100,6 +101,11 @@ class TestBundle:
         entry = json.loads((released / "registry.json").read_text())["deployment"]
         assert "tables.people.columns.diagnosis" in entry["dp_variant"]["unprotected_quantities"]
         assert "never read from the data" not in json.dumps(entry)
+
+    def test_explaining_the_bundle_repeats_what_no_number_covers(self, released):
+        told = str(explain_bundle(released))
+        assert "This does not cover what was read from the data, without noise, when the plan was drafted" in told
+        assert all(field in told for field in self.FIELDS)
 
     def test_it_is_verified_all_the_same(self, released):
         assert verify_bundle(released, ledger=released.parent.parent / "people.ledger").outcome == "verified"

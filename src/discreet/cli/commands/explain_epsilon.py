@@ -110,7 +110,7 @@ class MeaningAnswer:
     epsilon: float | None
     delta: float
     success: float  # share of right guesses where a coin gets one half
-    odds: float | None  # the factor by which odds may change, apart from a chance of δ
+    odds: float | None  # e^ε: the factor by which odds may rise; with δ > 0, see text
     found: list[FoundShareAnswer]
     beliefs: list[BeliefAnswer]
     deployments: list[DeploymentAnswer]

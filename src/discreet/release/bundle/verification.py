@@ -27,6 +27,7 @@ from discreet.release.bundle.manifest import (
 )
 from discreet.release.bundle.rebuild import bundled_plan, rebuilt
 from discreet.release.bundle.table_files import EXACT, ExactTable, read_exact, same_parquet, table_files
+from discreet.release.bundle.wording import seen_apart
 from discreet.release.signatures import PublicKey, read_public_key
 
 __all__ = ["BundleFinding", "Outcome", "Verified", "explain_bundle", "verify_bundle"]
@@ -215,8 +216,10 @@ def explain_bundle(path: str | Path) -> Meaning:
     meaning = explain(event, delta=delta, relation=relation)
     at = f", δ = {significant_up(delta)}" if delta else ""
     told = "no ε" if meaning.epsilon is None else f"ε = {significant_up(meaning.epsilon)}"
-    noun = bundled_plan(held.files["plan.toml"]).policy.unit.noun
-    return replace(meaning, said=f"{found.name}, {told}{at}", noun=noun)
+    plan = bundled_plan(held.files["plan.toml"])
+    noun = plan.policy.unit.noun
+    apart = seen_apart(plan.from_data, noun).strip()
+    return replace(meaning, said=f"{found.name}, {told}{at}", noun=noun, uncovered=apart)
 
 
 def _ledger(

@@ -9,8 +9,9 @@ from datetime import timedelta
 from fractions import Fraction
 
 from discreet.formatting import percent_up, plain
+from discreet.privacy import ApproxDP, PureDP, Relation
 from discreet.query.policy import Unit, counted_rows
-from discreet.release.bundle.claims import StatedGuarantee
+from discreet.release.bundle.claims import StatedGuarantee, best_guess
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
 from discreet.release.signatures import ALGORITHM
@@ -28,8 +29,10 @@ __all__ = [
     "invariant_words",
     "lifetime_words",
     "line",
+    "pair_words",
     "paragraphs",
     "period_words",
+    "seen_apart",
     "seen_words",
     "series_unit",
     "series_words",
@@ -65,15 +68,16 @@ def who_words(claim: StatedGuarantee) -> str:
 
 def apart_words(claim: StatedGuarantee) -> str:
     """Say what the promise to a unit does not cover: series of single days, and what was read for the plan, if any."""
-    return f"{_series_apart(claim)}{_seen_apart(claim)}"
+    return f"{_series_apart(claim)}{seen_apart(claim.from_data, claim.noun)}"
 
 
-def _seen_apart(claim: StatedGuarantee) -> str:
-    if not claim.from_data:
+def seen_apart(facts: Sequence[SeenFact], noun: str) -> str:
+    """Say that no number covers what was read from the data for the plan; nothing where nothing was."""
+    if not facts:
         return ""
     return (
         " This does not cover what was read from the data, without noise, when the plan was drafted "
-        f"({', '.join(fact.field for fact in claim.from_data)}): one {claim.noun} can be visible in it."
+        f"({', '.join(fact.field for fact in facts)}): one {noun} can be visible in it."
     )
 
 
@@ -93,6 +97,20 @@ def guess_words(claim: StatedGuarantee) -> str:
         f"one certain {claim.noun} is in the data. Before reading these tables, a coin toss is right half of the "
         f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
         f"{apart_words(claim)}"
+    )
+
+
+def pair_words(claim: StatedGuarantee, relation: Relation) -> str:
+    """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
+    level = Fraction(claim.epsilon)
+    pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)
+    if percent_up(pair) == percent_up(claim.guess):
+        return ""
+    at = f", δ = {claim.delta_text}" if claim.delta else ""
+    return (
+        f"Of the pair ε = {claim.epsilon_text}{at} alone, whatever the noise, which is what discreet explain-epsilon "
+        f"explains, only {percent_up(pair)} follows. The smaller bound above is for the noise that was really added, "
+        "of which more is known than one ε; discreet explain-epsilon --bundle tells it too."
     )
 
 
