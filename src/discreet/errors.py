@@ -158,6 +158,7 @@ class BudgetExceeded(DiscreetError):
     Args:
         asked: What was to be charged, as public text or a value that prints.
         left: What is left of the budget.
+        way_out: What to do instead; empty leaves the line out.
 
     Examples:
         >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
@@ -167,10 +168,12 @@ class BudgetExceeded(DiscreetError):
         discreet.errors.BudgetExceeded: ...
     """
 
-    def __init__(self, *, asked: object, left: object) -> None:
-        super().__init__(f"the charge {asked} does not fit into what is left: {left}")
+    def __init__(self, *, asked: object, left: object, way_out: str = "") -> None:
+        told = f"\n  way out: {way_out}" if way_out else ""
+        super().__init__(f"the charge {asked} does not fit into what is left: {left}{told}")
         self.asked = asked
         self.left = left
+        self.way_out = way_out
 
 
 class AnswerFailed(DiscreetError):

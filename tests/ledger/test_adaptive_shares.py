@@ -382,6 +382,29 @@ def test_a_refusal_says_how_much_of_delta_is_left_for_events_with_one() -> None:
             charge(book, PureDP(2))
 
 
+def test_where_delta_is_what_is_used_up_every_text_says_so_and_names_a_way_out() -> None:
+    """It said "98.2 % left, and no more like it", which is a dead end."""
+    event = ApproxDP("0.1", "1e-7")
+    with opened(Budget(20, "1e-6")) as book:
+        assert book.left(like=event).describe("this one").startswith("2 more like this one, limited by δ (100 %")
+        charge(book, event)
+        assert book.money().endswith("left: 1 more like it, limited by δ")
+        charge(book, ApproxDP("0.1", "5e-8"))
+        some = book.money(like=event)
+        assert "% of ε, 25 % of the δ for charges with a δ of their own, and no more like this one" in some
+        assert some.endswith("a smaller delta= fits, or list the keys of groups, or raise δ")
+        with pytest.raises(
+            BudgetExceeded, match=r"(?s)way out: ask with a smaller delta=.*budget raise --delta.*mixed"
+        ):
+            charge(book, event)
+        charge(book, ApproxDP("0.1", "5e-8"))
+        with pytest.raises(BudgetExceeded, match="way out: ask about groups whose keys are listed"):
+            charge(book, event)
+        assert "δ for charges" not in book.money(like=PureDP("0.1"))
+    with opened(Budget(20, "1e-6", expect="mixed")) as book:
+        assert book.left(like=event).more == 5
+
+
 def test_shares_in_a_ledger_that_are_more_than_the_whole_are_refused() -> None:
     budget = Budget(1, "1e-6")
     packed = choose_shares(budget).packed()

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, positive
-from discreet.ledger.accounts import LedgerScope
+from discreet.ledger.accounts import LIFETIME, LedgerScope
 from discreet.ledger.budget import Sums, readable
 from discreet.ledger.charge_record import Charge, Entry, ReadClaim, check_texts, question_of, written
-from discreet.ledger.filters import PrivacyFilter, fitting
+from discreet.ledger.filters import fitting
 from discreet.ledger.lease import this_process
 from discreet.ledger.spending import left_of
 from discreet.ledger.store import LedgerRows
@@ -68,7 +68,8 @@ def spend(
         before = sums_of(rows, dataset, scope)
         price = fitting(scope.rule, before, event, relation)
         if price is None:
-            raise BudgetExceeded(asked=event, left=f"{_left(scope.rule, before, event, relation)} ({scope.text})")
+            left, way_out = _left(scope, before, event, relation)
+            raise BudgetExceeded(asked=event, left=f"{left} ({scope.text})", way_out=way_out)
         if price.is_free:
             raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
         after[scope.name] = before.plus(price)
@@ -78,12 +79,20 @@ def spend(
     return prices
 
 
-def _left(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> str:
-    """Say what is left, and how much of delta if that is too little for an event with a delta of its own."""
-    left = left_of(rule, sums)
-    if left.delta is None or rule.price(event, relation).delta <= left.delta:
-        return str(left)
-    return f"{left}, with δ = {readable(left.delta)} of it for events with a δ of their own"
+def _left(scope: LedgerScope, sums: Sums, event: Event, relation: Relation) -> tuple[str, str]:
+    """Say what is left and, if too little of delta is left for an event with a delta of its own, what to do."""
+    left = left_of(scope.rule, sums)
+    if left.delta is None or scope.rule.price(event, relation).delta <= left.delta:
+        return str(left), ""
+    told = f"{left}, with δ = {readable(left.delta)} of it for events with a δ of their own"
+    smaller = "ask with a smaller delta=, or about" if left.delta else "ask about"
+    way_out = f"{smaller} groups whose keys are listed (keys=…), which need no δ"
+    if scope.name == LIFETIME:
+        way_out += (
+            "; or raise the budget with a larger delta (`discreet budget raise --delta …`, session.raise_budget). "
+            'Where a ledger is opened, Budget(…, expect="mixed") or approximate= keeps more of δ for such questions'
+        )
+    return told, way_out
 
 
 def sums_of(rows: LedgerRows, dataset: str, scope: LedgerScope) -> Sums:

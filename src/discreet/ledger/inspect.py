@@ -19,7 +19,7 @@ from discreet.ledger.anchor import anchored_in
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
 from discreet.ledger.charges_and_claims import sums_of
-from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
+from discreet.ledger.spending import Left, Spending, delta_share, left_of, more_of, price_words, spending_of
 from discreet.ledger.verify_chain import verify
 from discreet.pages.kit import Described
 from discreet.privacy.events import Event
@@ -104,7 +104,8 @@ class LedgerView:
     def left(self, dataset: str) -> Left:
         """Return what is left of the budget of a data set, rounded down."""
         book, sums = self._book(dataset), self._sums[dataset]
-        return left_of(book.rule, sums, more_of(book.rule, sums, self._last_event(dataset), book.account.relation))
+        asked = book.rule, sums, self._last_event(dataset), book.account.relation
+        return left_of(book.rule, sums, more_of(*asked), delta_share=delta_share(*asked))
 
     def _last_event(self, dataset: str) -> Event | None:
         spent = (entry for entry in reversed(self.entries(dataset)) if entry.kind in ("charge", "restored"))

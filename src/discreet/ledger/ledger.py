@@ -81,6 +81,7 @@ from discreet.ledger.spending import (
     Left,
     Spending,
     TightTotal,
+    delta_share,
     left_of,
     money,
     more_of,
@@ -487,7 +488,7 @@ class Ledger:
             more = more_of(scope.rule, sums_of(rows, self._dataset, scope), event, relation)
             if more is not None and (most is None or more < most):
                 most, limit = more, scope.text
-        return left_of(book.rule, sums, most, limit)
+        return left_of(book.rule, sums, most, limit, None if limit else delta_share(book.rule, sums, event, relation))
 
     def _quota_scopes(
         self, rows: LedgerRows, book: Book, principal: str | None, project: str

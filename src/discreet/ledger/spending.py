@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, final
@@ -27,6 +27,7 @@ __all__ = [
     "Left",
     "Spending",
     "TightTotal",
+    "delta_share",
     "left_after",
     "left_of",
     "money",
@@ -95,6 +96,8 @@ class Left:
         share: The part of the budget that is left by the best rule, rounded down.
         more: How many charges like the last one still fit, if there was one.
         limit: The quota that holds fewer of them than the lifetime budget, if there is one.
+        delta_share: The part that is left of the delta for charges with a delta of their own, if that is what limits
+            how many more fit.
 
     Examples:
         >>> account = dp.ledger.Account("visits", "row", dp.Relation.ADD_REMOVE, dp.Budget(epsilon=1))
@@ -109,6 +112,7 @@ class Left:
     share: float  # of the budget, by the rule under which most is left
     more: int | None = None  # charges like the last one, if there was one
     limit: str = ""  # the quota by which there are no more of them
+    delta_share: Fraction | None = None  # of the deltas of events, if these are what there are no more of them by
 
     def describe(self, like: str = "the last charge") -> str:
         """Return what is left on one line: "9 more like the last charge (90.3 % of ε = 4, δ = 1e-05)"."""
@@ -116,7 +120,7 @@ class Left:
 
     def count(self, like: str) -> str:
         """Say how many more fit, and by which quota if it is one that decides."""
-        by = f", by {self.limit}" if self.limit else ""
+        by = f", by {self.limit}" if self.limit else "" if self.delta_share is None else ", limited by δ"
         if self.more is None or self.more == sys.maxsize:
             return f"as many like {like} as anybody asks for{by}"
         return f"{f'{self.more:,}' if self.more else 'no'} more like {like}{by}"
@@ -127,8 +131,19 @@ class Left:
             return "nothing"
         if self.more is None:
             return f"{'all' if self.share == 1 else self._per_cent()} of {self.budget.describe()}"
-        rest = "" if self.more or self.budget.kind == "unlimited" else f"{self._per_cent()}, and "
-        return f"{rest}{self.count(like)}"
+        rest = "" if self.more or self.budget.kind == "unlimited" else f"{self._per_cent()}{self._of_delta()}, and "
+        return f"{rest}{self.count(like)}{self._way_out()}"
+
+    def _way_out(self) -> str:
+        if self.more or self.delta_share is None:
+            return ""
+        return f": {'a smaller delta= fits, or ' if self.delta_share else ''}list the keys of groups, or raise δ"
+
+    def _of_delta(self) -> str:
+        """Say of what there is enough and of what there is not, where a delta is what is used up."""
+        if self.delta_share is None:
+            return ""
+        return f" of ε, {int(1000 * self.delta_share) / 10:g} % of the δ for charges with a δ of their own"
 
     def _rest(self) -> str:
         match self.budget.kind:
@@ -279,12 +294,14 @@ def spending_of(rule: PrivacyFilter, sums: Sums, last: str | None = None) -> Spe
     return Spending(rule.budget, sums.charges, sums.epsilon, sums.delta, sums.rho, by_order, used, last)
 
 
-def left_of(rule: PrivacyFilter, sums: Sums, more: int | None = None, limit: str = "") -> Left:
+def left_of(
+    rule: PrivacyFilter, sums: Sums, more: int | None = None, limit: str = "", delta_share: Fraction | None = None
+) -> Left:
     """Subtract, and never go below nothing; `more` charges like the last one fit, by a quota if it is named."""
     budget = rule.budget
     delta = _rest(sums.delta, rule.delta_of_events) if isinstance(rule, MixedFilter) else None
     epsilon, rho = _rest(sums.epsilon, budget.epsilon), _rest(sums.rho, budget.rho)
-    return Left(budget, epsilon, delta, rho, max(0.0, down(_part_left(rule, sums))), more, limit)
+    return Left(budget, epsilon, delta, rho, max(0.0, down(_part_left(rule, sums))), more, limit, delta_share)
 
 
 def more_of(rule: PrivacyFilter, sums: Sums, event: Event | None, relation: Relation) -> int | None:
@@ -295,6 +312,20 @@ def more_of(rule: PrivacyFilter, sums: Sums, event: Event | None, relation: Rela
         return held(rule, sums, event, relation)
     except UnsupportedEvent:  # such as a quota that was set later, and takes no such event
         return 0
+
+
+def delta_share(rule: PrivacyFilter, sums: Sums, event: Event | None, relation: Relation) -> Fraction | None:
+    """Return which part of the deltas of events is left, if it is by them that no more charges of an event fit."""
+    if event is None or not isinstance(rule, MixedFilter):
+        return None
+    try:
+        price = rule.price(event, relation)
+    except UnsupportedEvent:
+        return None
+    if rule.times(sums, price) >= rule.times(sums, replace(price, delta=Fraction(0))):
+        return None
+    whole = rule.delta_of_events
+    return max(Fraction(0), 1 - sums.delta / whole) if whole else Fraction(0)
 
 
 def _rest(total: Fraction | None, limit: Fraction | None) -> Fraction | None:

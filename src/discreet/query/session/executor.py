@@ -99,7 +99,7 @@ class Executor:
                 seconds=self.seconds,
             )
         except BudgetExceeded as refused:
-            raise BudgetExceeded(asked=asked.cost, left=refused.left) from None
+            raise BudgetExceeded(asked=asked.cost, left=refused.left, way_out=refused.way_out) from None
 
     def _compute(self, asked: ChargedRequest, claim: ReadClaim, deadline: Deadline) -> str:
         """Read; then draw and store in one transaction, so that an answer that left the process is on record."""

@@ -327,7 +327,7 @@ def _charged(plan: ReleasePlan, priced: PricedRunning, session: Session, book: L
             parts=priced.running.days,
         )
     except BudgetExceeded as refused:
-        raise BudgetExceeded(asked=priced.cost, left=refused.left) from None
+        raise BudgetExceeded(asked=priced.cost, left=refused.left, way_out=refused.way_out) from None
     return charge, priced
 
 
