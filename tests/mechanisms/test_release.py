@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from subjects import ADD_REMOVE, REPLACE_ONE, laplace
 
+import discreet as dp
 from discreet.balls import ball, precision
 from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import decimal, plain, significant_up
@@ -38,6 +39,15 @@ def release(value: Any, event: Event | None = None, **fields: Any) -> Release[An
 
 def test_a_line_says_value_error_confidence_and_cost() -> None:
     assert repr(release(41250)) == "41,250 ± 312 (95 %), ε = 0.5"
+    assert repr(release(41250, unit="row")) == "41,250 ± 312 (95 %), ε = 0.5 for one row"
+    assert "ε = 0.5 for one row, add-remove" in release(41250, unit="row")._repr_html_()
+
+
+@pytest.mark.parametrize("ask", [dp.mean, dp.sum, dp.variance, dp.std, dp.median, dp.robust.location])
+def test_statistics_of_one_call_say_that_they_protect_one_row(ask: Any) -> None:
+    """A reader takes ε for a person's, and of a person with many rows it is not."""
+    told = repr(ask([1.0, 2.0, 3.0] * 100, bounds=(0, 10), relation=ADD_REMOVE, epsilon=1))
+    assert told.endswith(" for one row")
 
 
 def test_a_line_of_cells_says_each_and_is_short() -> None:

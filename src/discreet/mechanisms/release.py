@@ -139,6 +139,7 @@ class Release(Generic[T]):
         labels: The public names of the cells of a tuple.
         delta: The delta at which the cost is quoted.
         method: How the value was found, where there were several ways.
+        unit: Whom the price protects, such as "row": all that is known of one person, only if that is one row.
 
     Examples:
         >>> release = dp.count([1] * 1000, relation=dp.Relation.ADD_REMOVE, epsilon=1)
@@ -157,6 +158,7 @@ class Release(Generic[T]):
     labels: tuple[str, ...] | None = None  # public names of the cells of a tuple
     delta: Fraction | None = None  # at which the cost is quoted; it changes nothing else
     method: str | None = None  # how it was found, where there were several ways
+    unit: str | None = None  # whom the price is for, where that is known
 
     def __post_init__(self) -> None:
         cells = self.value if isinstance(self.value, tuple) else (self.value,)
@@ -239,16 +241,19 @@ class Release(Generic[T]):
         return json.dumps(packed, ensure_ascii=False)
 
     def __repr__(self) -> str:
-        return f"{self._line()}, {self.cost}"
+        return f"{self._line()}, {self._price()}"
 
     def _repr_html_(self) -> str:
         from discreet.pages.kit import grid, words
 
-        footer = f"<small>{words(self.cost)}, {words(self.relation.value)}</small>"
+        footer = f"<small>{words(self._price())}, {words(self.relation.value)}</small>"
         if self.labels is None or not isinstance(self.value, tuple):
             return f"<span>{words(self._line())}</span> {footer}"
         rows = ((label, self._cell(part)) for label, part in zip(self.labels, self._cells(), strict=True))
         return grid(rows, named=True, right=(False, True)) + footer
+
+    def _price(self) -> str:
+        return self.cost if self.unit is None else f"{self.cost} for one {escaped(self.unit)}"
 
     def _inside(self, number: Any) -> Any:
         low, high = self.limits

@@ -81,8 +81,9 @@ def noise_for(
 
 
 def quoted(release: Release[T], noise: Noise) -> Release[T]:
-    """Quote the cost at the delta that the noise was made for, if it was made for one."""
-    return replace(release, delta=noise.delta) if isinstance(noise, GaussianNoise) else release
+    """Say that one row is protected, and quote the cost at the delta that the noise was made for, if for one."""
+    delta = noise.delta if isinstance(noise, GaussianNoise) else release.delta
+    return replace(release, delta=delta, unit="row")
 
 
 def reader_of(data: Any) -> Callable[[Any], Any]:
