@@ -132,9 +132,12 @@ class AnswerColumn:
         value = self.values[row]
         ends = self._ends(row)
         if ends is None or not isinstance(value, (int, Fraction)):
-            return Cell(value)
+            # A measure that tells nothing is NULL, but its interval holds: it is part of what the confidence is about.
+            return (
+                Cell(value) if ends is None or not self._tells_nothing(row) else Cell(value, None, *self._within(ends))
+            )
         low, high = ends
-        return Cell(value, max(high - value, value - low), self._inside(low), self._inside(high))
+        return Cell(value, max(high - value, value - low), *self._within(ends))
 
     def __repr__(self) -> str:
         cells = [shown(self, row) for row in range(min(len(self), _FEW))]
@@ -168,6 +171,13 @@ class AnswerColumn:
             return None
         low, high = self.low[row], self.high[row]
         return None if low is None or high is None else (low, high)
+
+    def _tells_nothing(self, row: int) -> bool:
+        """Whether a measure is NULL; what is computed of measures is NULL for reasons of its own, with other ends."""
+        return self.values[row] is None and isinstance(self.low, ExactNumbers)
+
+    def _within(self, ends: tuple[Any, Any]) -> tuple[Fraction, Fraction]:
+        return self._inside(ends[0]), self._inside(ends[1])
 
     def _inside(self, number: Fraction) -> Fraction:
         low, high = self.limits

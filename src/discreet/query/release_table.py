@@ -402,11 +402,15 @@ def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | 
     column = _measured(table, name)
     if not 0 < len(table) <= _MOST:
         raise InvalidParameter(f"a picture shows from 1 to {_MOST} rows: use ORDER BY and LIMIT, or export the table")
-    cells = [column[row] for row in range(len(column))]
+    told = [row for row in range(len(column)) if column[row].value is not None]
+    if not told:
+        raise InvalidParameter("no row of this column has a value to draw: the groups may all be empty")
+    cells = [column[row] for row in told]
     values = [float(cell.value) for cell in cells]
     lows = [value if cell.low is None else float(cell.low) for value, cell in zip(values, cells, strict=True)]
     highs = [value if cell.high is None else float(cell.high) for value, cell in zip(values, cells, strict=True)]
-    return plots.error_bars(_labels(table, by), values, lows, highs, across=column.name, title=title)
+    labels = _labels(table, by)
+    return plots.error_bars([labels[row] for row in told], values, lows, highs, across=column.name, title=title)
 
 
 def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:

@@ -14,7 +14,7 @@ GROUPS = ["full", "empty"]
 PICKS = ("MEDIAN(x)", "QUANTILE(x, 0.9)", "MIN(x)", "MAX(x)", "MODE(k)", "MEDIAN(day)")
 
 
-def released(measure: str, count: str, unit: Any) -> Any:
+def released(measure: str, count: str, unit: Any, epsilon: int = 50) -> Any:
     table = pa.table(
         {
             "u": range(400),
@@ -33,9 +33,10 @@ def released(measure: str, count: str, unit: Any) -> Any:
         "day": dp.between(date(2020, 1, 1), date(2030, 1, 1)),
     }
     with dp.Session(
-        table, unit=unit, budget=dp.Budget(epsilon=100), ledger="memory", dataset="d", principal="a", columns=columns
+        table, unit=unit, budget=dp.Budget(epsilon=200), ledger="memory", dataset="d", principal="a", columns=columns
     ) as session:
-        return session.sql(f"SELECT g, {measure} AS v{count} FROM d GROUP BY g ORDER BY g DESC", epsilon=50).release()
+        query = f"SELECT g, {measure} AS v{count} FROM d GROUP BY g ORDER BY g DESC"
+        return session.sql(query, epsilon=epsilon).release()
 
 
 def tells(measure: str, count: str, unit: Any) -> bool:
@@ -82,3 +83,41 @@ def test_a_count_of_rows_does_not_tell_whether_they_have_values(measure: str, co
     table = released(measure, f", {count} AS n", "row")
     assert ("where all values of its rows are NULL it is arbitrary" in str(table)) is arbitrary
     assert any("COUNT the same values" in note for note in table.notes) is arbitrary
+
+
+@pytest.mark.parametrize(
+    "measure", ["AVG(x)", "STDDEV(x)", "VAR_POP(x)", "AVG(x) + 1", "AVG(CASE WHEN k = 'a' THEN 1 ELSE 0 END)"]
+)
+@pytest.mark.parametrize("unit", ["row", dp.Unit("u")])
+def test_a_mean_of_a_group_that_may_be_empty_is_null_and_comes_last(measure: str, unit: Any) -> None:
+    # A third of ε = 100 or more is for the count: a chance below 1e-13 that an empty group is not counted as empty.
+    table = released(measure, "", unit, epsilon=100)
+    full, empty = (table["v"][row] for row in range(2))
+    assert full.plus_minus is not None
+    assert (empty.value, empty.plus_minus, str(empty)) == (None, None, "NULL")
+    if measure == "AVG(x)":
+        assert (empty.low, empty.high) == (0, 50)
+    assert "NULL where its ± is all that the bounds allow" in str(table)
+    assert [row["g"] for row in table.sort_by("v", descending=True)] == GROUPS
+    again = dp.query.ReleaseTable.from_json(table.to_json())
+    assert again.to_json() == table.to_json()
+    assert again.to_arrow().column("v").to_pylist()[1] is None
+    assert again["v"][1] == empty
+    assert [row["g"] for row in again.tidy] == GROUPS
+    assert '"empty"' not in table.plot("v").to_json()
+
+
+def test_an_explanation_promises_no_error_beyond_the_bounds() -> None:
+    with dp.Session(
+        pa.table({"x": [3.0] * 5}),
+        unit="row",
+        budget=dp.Budget(epsilon=1),
+        ledger="memory",
+        dataset="d",
+        principal="a",
+        columns={"x": dp.between(1, 5)},
+    ) as session:
+        for measure in ("AVG(x)", "STDDEV(x)"):
+            few, many = (str(session.sql(f"SELECT {measure} AS m FROM d", epsilon=e).explain()) for e in ("0.0001", 1))
+            assert "no information if a group has 1,000 rows" in few
+            assert "up to ± 0." in many

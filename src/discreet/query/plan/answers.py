@@ -32,6 +32,7 @@ __all__ = [
     "noise_of",
     "predicted",
     "variances",
+    "widest",
 ]
 
 # --- deviations ---
@@ -92,6 +93,7 @@ def root_up(square: Fraction) -> Fraction:
 
 
 Array: TypeAlias = NDArray[Any]
+Pair: TypeAlias = tuple[Array, Array]
 Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
 _ZERO = Fraction(0)
 _ROOT = 10**6  # Roots are rounded to a millionth of a step.
@@ -184,9 +186,26 @@ def _averaged(draft: FinalDraft, recipe: Averaged, released: ReleasedNumbers, co
     noises = noise_of(draft, recipe.total), noise_of(draft, recipe.count)
     ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
     first, last = Fraction(grid.first - centre), Fraction(grid.last - centre)
-    pairs = (clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends))
+    pairs = [clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends)]
     value, low, high = (ExactNumbers(*pair, grid.step, centre * grid.step) for pair in pairs)
-    return AnswerColumn(name="", kind=Kind.REAL, values=value, low=low, high=high, limits=(grid.low, grid.high))
+    told = _where_told(value, _is_all(pairs[1], pairs[2], (first, last)))
+    return AnswerColumn(name="", kind=Kind.REAL, values=told, low=low, high=high, limits=(grid.low, grid.high))
+
+
+def _where_told(values: ExactNumbers, nothing: NDArray[np.bool_]) -> Values:
+    """Return NULL where nothing is told: a value there would look like an answer, and be first or last in an order."""
+    if not nothing.any():
+        return values
+    return tuple(None if nothing[row] else values[row] for row in range(len(values)))
+
+
+def _is_all(low: Pair, high: Pair, limits: tuple[Fraction, Fraction]) -> NDArray[np.bool_]:
+    """Tell where an interval is all that the bounds allow: the group may be empty. Equal bounds tell the value."""
+    at_ends = [
+        wide(over) * limit.denominator == limit.numerator * wide(under)
+        for (over, under), limit in zip((low, high), limits, strict=True)
+    ]
+    return np.asarray(at_ends[0] & at_ends[1], np.bool_) & (limits[0] != limits[1])
 
 
 def _spread(draft: FinalDraft, recipe: SpreadTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
@@ -205,7 +224,9 @@ def _spread(draft: FinalDraft, recipe: SpreadTerm, released: ReleasedNumbers, co
         parts = [ExactNumbers(over, None, step / _ROOT) for over in roots]
     else:
         parts = [ExactNumbers(over, under, step**2) for over, under in pairs]
-    return AnswerColumn(name="", kind=Kind.REAL, values=parts[0], low=parts[1], high=parts[2])
+    few = count - ceiling(noise_of(draft, recipe.count).reach(confidence)) < (2 if recipe.sample else 1)
+    told = _where_told(parts[0], np.asarray(few, np.bool_) | _is_all(pairs[1], pairs[2], (_ZERO, largest)))
+    return AnswerColumn(name="", kind=Kind.REAL, values=told, low=parts[1], high=parts[2])
 
 
 def _divisor(many: Array, sample: bool) -> Array:
@@ -306,6 +327,19 @@ def predicted(draft: FinalDraft, output: OutputColumn, rows: int | None) -> Frac
         case SpreadTerm():
             return None if rows is None else _predicted_spread(draft, recipe, output.name, rows)
         case Picked():
+            return None
+
+
+def widest(draft: FinalDraft, output: OutputColumn) -> Fraction | None:
+    """Return how far off a mean or a spread can be at most, by the declared bounds; None for others."""
+    recipe = draft.recipes[output.value.measure] if isinstance(output.value, ReleasedMeasure) else None
+    match recipe:
+        case Averaged():
+            return recipe.grid.high - recipe.grid.low
+        case SpreadTerm():
+            largest = recipe.grid.step**2 * _largest_spread(recipe)
+            return root_up(largest) if recipe.root else largest
+        case _:
             return None
 
 

@@ -29,7 +29,7 @@ from discreet.query.ast import (
     fields_of,
 )
 from discreet.query.engine import StageColumn
-from discreet.query.plan.answers import needs_rows, predicted
+from discreet.query.plan.answers import needs_rows, predicted, widest
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
 from discreet.query.plan.contribution_limits import one_row_per_group, one_row_per_unit
 from discreet.query.plan.draft import (
@@ -133,6 +133,9 @@ def _error(draft: FinalDraft, output: OutputColumn) -> str:
         return f"no ±: {reason(draft, recipe.pick)}; {_choice(draft, recipe)}"
     off = predicted(draft, output, rows)
     assert off is not None
+    most = widest(draft, output)
+    if most is not None and off >= most:
+        return f"no information if a group has {rows:,} rows: ± all that the bounds allow; {_noise(draft, recipe)}"
     written = f"± {significant_up(off)}"
     how_far = (
         f"up to {written} if a group has {rows:,} rows" if needs_rows(draft, output) else f"{written} {_sure(draft)}"
@@ -367,6 +370,9 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
                 f"the mean of each {noun}'s mean, of which no rows are drawn, average a sub-query that groups by "
                 f"{column}: SELECT AVG(m) FROM (SELECT {unit.called}, AVG(x) AS m FROM … GROUP BY {unit.called}) AS s"
             )
+        if isinstance(recipe, (Averaged, SpreadTerm)):
+            few = "" if isinstance(recipe, Averaged) else " or the released count does not rule that out"
+            yield f"{_called(measure)} is NULL where its ± is all that the bounds allow, as of an empty group{few}"
         if isinstance(recipe, Picked):
             yield from _picked(draft, measure, recipe)
         if measure.statistic is Statistic.DISTINCT:
