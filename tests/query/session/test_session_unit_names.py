@@ -113,7 +113,7 @@ def test_a_count_of_units_by_group_says_in_how_many_groups_one_is_counted(unit, 
     said = f"counted in max_groups = {unit.max_groups} of them only, so groups come out too small"
     assert (said in notes) is cut
     assert ("dp.private_limit" in notes) is cut
-    assert ("3 groups (all there are)" in notes) is not cut
+    assert ("max_groups covers all 3 groups" in notes) is not cut
     assert ("counted rows" in notes) is cut
     assert "at most 1 row" not in notes
 

@@ -211,13 +211,14 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     if unit.is_row:
         return
     several = "s" if draft.max_groups > 1 else ""
-    every = "" if _cuts_groups(draft) or draft.groups == 1 else " (all there are)"
-    parts = [f"in at most {draft.max_groups} group{several}{every}"] if draft.question.keys else []
+    parts = [f"in at most {draft.max_groups} group{several}"] if draft.question.keys else []
     if not _only_units(draft):
         rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
         parts.append(f"with at most {rows}{' in each' if parts else ''}")
     drawn = ", taken at random if there are more" if _cuts_groups(draft) or not _only_units(draft) else ""
     yield (f"each {unit.noun} is counted {', '.join(parts) or 'once'}{drawn}; rows without {unit.missing} are left out")
+    if draft.groups is not None and 1 < draft.groups <= draft.max_groups:
+        yield f"max_groups covers all {draft.groups} groups: no {unit.noun} is left out of one"
     yield from _cut(draft)
 
 
