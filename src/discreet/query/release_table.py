@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = [
+    "DUMMY_NOTE",
     "FORMAT",
     "ReleaseTable",
     "arrow_value",
@@ -45,6 +46,7 @@ __all__ = [
 
 
 FORMAT = 1
+DUMMY_NOTE = "DUMMY: made-up rows, nothing was read or paid"  # the first note of a table that no data are in
 
 
 def packed(fields: dict[str, Any], columns: tuple[AnswerColumn, ...]) -> str:
@@ -311,16 +313,22 @@ class ReleaseTable:
         return frame
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the same as a pandas data frame."""
-        return self.to_arrow().to_pandas()
+        """Return the same as a pandas data frame; that of a dummy says so in `attrs`."""
+        frame = self.to_arrow().to_pandas()
+        if _is_dummy(self):
+            frame.attrs["warning"] = DUMMY_NOTE
+        return frame
 
     def to_dict(self) -> dict[str, list[Any]]:
         """Return the columns of `to_arrow` as lists of Python values, by name."""
         return dict(self.to_arrow().to_pydict())
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the columns of `to_arrow` as CSV, and write it if there is a path; spreadsheets see no formulas."""
-        named = self.to_dict()
+        """Return the columns of `to_arrow` as CSV, and write it if there is a path; spreadsheets see no formulas.
+
+        A dummy has one column more, which says so in every row.
+        """
+        named = self.to_dict() | ({"DUMMY": [DUMMY_NOTE] * len(self)} if _is_dummy(self) else {})
         lines = [[csv_cell(name) for name in named], *(map(csv_cell, row) for row in zip(*named.values(), strict=True))]
         written = "".join(",".join(line) + "\n" for line in lines)
         if path is not None:
@@ -349,7 +357,16 @@ def text(table: ReleaseTable) -> str:
     cells = [[shown(column, row) for column in table.columns] for row in range(min(len(table), _SHOWN))]
     lines = _aligned([column.name for column in table.columns], cells, [_is_left(column) for column in table.columns])
     more = [f"… {len(table) - _SHOWN:,} more rows"] if len(table) > _SHOWN else []
-    return "\n".join([*lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
+    return "\n".join([*_warning(table), *lines, *more, _footer(table), *(f"· {note}" for note in _remarks(table))])
+
+
+def _is_dummy(table: ReleaseTable) -> bool:
+    """Whether it was made of made-up rows, to show what an answer looks like."""
+    return DUMMY_NOTE in table.notes
+
+
+def _warning(table: ReleaseTable) -> list[str]:
+    return [DUMMY_NOTE] if _is_dummy(table) else []
 
 
 def _is_left(column: AnswerColumn) -> bool:
@@ -375,7 +392,7 @@ def _footer(table: ReleaseTable) -> str:
 
 def _remarks(table: ReleaseTable) -> list[str]:
     reasons = [f"{column.name}: no ±: {column.no_interval}" for column in table.columns if column.no_interval]
-    return [*reasons, *table.notes]
+    return [*reasons, *(note for note in table.notes if note != DUMMY_NOTE)]
 
 
 def html(table: ReleaseTable) -> str:
@@ -386,7 +403,8 @@ def html(table: ReleaseTable) -> str:
     right = [not _is_left(column) for column in table.columns]
     told = kit.grid(rows, [column.name for column in table.columns], right=right, sorts=True)
     more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
-    return f"{told}{more}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
+    warning = "".join(f"<p><strong>{kit.words(one)}</strong></p>" for one in _warning(table))
+    return f"{warning}{told}{more}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
 
 
 # --- plot: A picture of a table: measured values with their error bars. ---
@@ -410,6 +428,8 @@ def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | 
     lows = [value if cell.low is None else float(cell.low) for value, cell in zip(values, cells, strict=True)]
     highs = [value if cell.high is None else float(cell.high) for value, cell in zip(values, cells, strict=True)]
     labels = _labels(table, by)
+    if _is_dummy(table):
+        title = DUMMY_NOTE if title is None else f"{title} ({DUMMY_NOTE})"
     return plots.error_bars([labels[row] for row in told], values, lows, highs, across=column.name, title=title)
 
 
@@ -446,7 +466,8 @@ def to_arrow(table: ReleaseTable) -> pa.Table:
     for name, kind, values in _series(table):
         arrays.append(_array(values, kind))
         names.append(_unused(name, names))
-    return pa.Table.from_arrays(arrays, names=names)
+    made = pa.Table.from_arrays(arrays, names=names)
+    return made.replace_schema_metadata({"warning": DUMMY_NOTE}) if _is_dummy(table) else made
 
 
 def _series(table: ReleaseTable) -> Iterator[tuple[str, Kind, Series]]:

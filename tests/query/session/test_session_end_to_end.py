@@ -71,8 +71,29 @@ def test_explaining_and_trying_out_cost_nothing_and_read_nothing(tmp_path, monke
         assert "<table>" in plan._repr_html_()
         dummy = plan.dummy()
         assert dummy.names == ("city", "n", "revenue", "age")
+        assert_says_that_it_is_a_dummy(dummy)
         assert charges(session) == 0
         assert session.left.epsilon == 200
+
+
+def assert_says_that_it_is_a_dummy(dummy):
+    warning = "DUMMY: made-up rows, nothing was read or paid"
+    assert str(dummy).splitlines()[0] == repr(dummy).splitlines()[0] == warning
+    assert str(dummy).count("DUMMY") == 1
+    assert dummy._repr_html_().startswith(f"<p><strong>{warning}")
+    assert dummy.to_csv().splitlines()[0].endswith('"age_high","DUMMY"')
+    assert all("DUMMY: made-up rows" in line for line in dummy.to_csv().splitlines()[1:])
+    assert dummy.to_pandas().attrs["warning"] == warning
+    assert warning in dummy.plot("n").to_json()
+    assert warning in dummy.plot("n", title="Orders").to_json()
+    assert warning in str(dp.query.ReleaseTable.from_json(dummy.to_json()))
+
+
+def test_what_was_released_is_no_dummy(tmp_path):
+    with opened(tmp_path) as session:
+        table = session.sql(BY_CITY, epsilon=1).release()
+    shown = (str(table), table._repr_html_(), table.to_csv(), table.plot("n").to_json(), str(table.to_pandas().attrs))
+    assert not any("DUMMY" in text for text in shown)
 
 
 def never(*given, **named):

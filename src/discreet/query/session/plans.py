@@ -16,7 +16,7 @@ from discreet.query.ast import Expression, KeyValue, Query, Source, table_column
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.plan.explain import Explanation
-from discreet.query.release_table import ReleaseTable
+from discreet.query.release_table import DUMMY_NOTE, ReleaseTable
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import BatchRequest, Request
 
@@ -108,7 +108,8 @@ class Plan:
             tallied = engine.run(self._asked.priced.stage, deadline=Deadline.after(self._desk.seconds))
         finally:
             engine.close()
-        return self._labelled(self._asked.priced.draw(tallied))
+        drawn = self._asked.priced.draw(tallied)
+        return self._labelled(replace(drawn, notes=(DUMMY_NOTE, *drawn.notes)))
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
