@@ -337,3 +337,15 @@ def test_cells_and_columns_show_themselves_and_take_a_format() -> None:
     assert f"{column[0]}" == "1,250 ± 3"
     assert column[0].interval() == (1247, 1253)
     assert Cell("a").interval() is None
+
+
+def test_a_picture_of_counts_holds_every_point_in_its_bar_and_says_by_what() -> None:
+    """A count below 0 has its own interval, not the one that is cut at 0; counts begin at 0, and keys are named."""
+    chart = table(keys("a", "b"), counts(-5, 9)).plot()
+    drawn = json.loads(chart.to_json())
+    (bars,) = drawn["datasets"].values()
+    assert [(row["low"], row["value"], row["high"]) for row in bars] == [(-8, -5, -2), (6, 9, 12)]
+    first = drawn["layer"][0]["encoding"]
+    assert first["x"]["scale"]["zero"] is True
+    assert first["y"]["title"] == table(keys("a")).names[0]
+    assert repr(chart) == f"OfflineChart(n with error bars, by {table(keys('a')).names[0]})"

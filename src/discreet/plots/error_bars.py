@@ -30,6 +30,8 @@ def error_bars(
     *,
     across: str,
     title: str | None = None,
+    by: str | None = None,
+    from_zero: bool = False,
 ) -> alt.LayerChart:
     """Draw values with the ends of their intervals, one row each, from top to bottom as they come.
 
@@ -40,6 +42,8 @@ def error_bars(
         highs: The upper end of each interval.
         across: The name of the horizontal axis.
         title: The title; none if not said.
+        by: What the rows are, as the name of their axis; none if not said.
+        from_zero: Whether the horizontal axis begins at 0, as it should for counts.
 
     Returns:
         A chart of altair.
@@ -54,10 +58,10 @@ def error_bars(
 
     rows = _rows(labels, values, lows, highs)
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        y=alt.Y("row:O", axis=named_rows(labels), title=None, scale=alt.Scale(padding=0.4)),
+        y=alt.Y("row:O", axis=named_rows(labels), title=by, scale=alt.Scale(padding=0.4)),
     )
     ends = base.mark_rule(color=chart_files.COLOURS[0], strokeWidth=2).encode(
-        x=alt.X("low:Q", title=across, scale=alt.Scale(zero=False)), x2="high:Q"
+        x=alt.X("low:Q", title=across, scale=alt.Scale(zero=from_zero)), x2="high:Q"
     )
     return OfflineChart(
         layer=[
@@ -67,7 +71,7 @@ def error_bars(
         width=chart_files.WIDTH,
         height=max(60, _ROW * len(rows)),
         config=chart_files.CONFIG,
-        description=f"{across} with error bars, by row",
+        description=f"{across} with error bars, by {by or 'row'}",
         title=alt.Undefined if title is None else title,
     )
 

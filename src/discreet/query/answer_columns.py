@@ -130,7 +130,7 @@ class AnswerColumn:
 
     def __getitem__(self, row: int) -> Cell:
         value = self.values[row]
-        ends = self._ends(row)
+        ends = self.ends(row)
         if ends is None or not isinstance(value, (int, Fraction)):
             # A measure that tells nothing is NULL, but its interval holds: it is part of what the confidence is about.
             return (
@@ -166,7 +166,8 @@ class AnswerColumn:
         moved = self._inside(Fraction(value))
         return moved if self.grain is None else round(moved / self.grain) * self.grain
 
-    def _ends(self, row: int) -> tuple[Any, Any] | None:
+    def ends(self, row: int) -> tuple[Any, Any] | None:
+        """Return both ends as measured, before they are moved inside the limits; the value lies between them."""
         if self.low is None or self.high is None:
             return None
         low, high = self.low[row], self.high[row]

@@ -423,14 +423,22 @@ def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | 
     told = [row for row in range(len(column)) if column[row].value is not None]
     if not told:
         raise InvalidParameter("no row of this column has a value to draw: the groups may all be empty")
-    cells = [column[row] for row in told]
-    values = [float(cell.value) for cell in cells]
-    lows = [value if cell.low is None else float(cell.low) for value, cell in zip(values, cells, strict=True)]
-    highs = [value if cell.high is None else float(cell.high) for value, cell in zip(values, cells, strict=True)]
+    values = [float(column[row].value) for row in told]
+    # As measured: an interval that is cut at 0 would not hold the point of a count below it.
+    ends = [column.ends(row) or (value, value) for row, value in zip(told, values, strict=True)]
     labels = _labels(table, by)
     if _is_dummy(table):
         title = DUMMY_NOTE if title is None else f"{title} ({DUMMY_NOTE})"
-    return plots.error_bars([labels[row] for row in told], values, lows, highs, across=column.name, title=title)
+    return plots.error_bars(
+        [labels[row] for row in told],
+        values,
+        [float(low) for low, _ in ends],
+        [float(high) for _, high in ends],
+        across=column.name,
+        title=title,
+        by=", ".join(key.name for key in _keys(table, by)) or None,
+        from_zero=column.kind is Kind.INTEGER and column.limits[0] == 0,
+    )
 
 
 def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:
@@ -443,8 +451,12 @@ def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:
 
 
 def _labels(table: ReleaseTable, by: str | None) -> list[str]:
-    keys = [table.column(by)] if by is not None else [column for column in table.columns if not column.measured]
+    keys = _keys(table, by)
     return [", ".join(shown(key, row) for key in keys) or "all" for row in range(len(table))]
+
+
+def _keys(table: ReleaseTable, by: str | None) -> list[AnswerColumn]:
+    return [table.column(by)] if by is not None else [column for column in table.columns if not column.measured]
 
 
 # --- frames: Tables of answers for other programs: Arrow, and through it polars and pandas. ---

@@ -161,3 +161,18 @@ def test_history_and_catalogue_are_tables_and_lines_for_people(session):
     assert "<td" in session.history()._repr_html_()
     assert repr(session.catalogue).startswith("Catalogue(orders: customer text, city text, price real")
     assert "\n" not in repr(session.catalogue)
+
+
+def test_near_misses_of_a_question_are_answered_with_what_to_write(session):
+    with pytest.raises(dp.Refused, match=r"way out: a text stands in single quotes, '30'"):
+        session.sql('SELECT COUNT(*) AS n FROM orders WHERE age = "30"', epsilon=1)
+    with pytest.raises(dp.Refused, match=r"way out: use one of them"):
+        session.sql("SELECT COUNT(*) AS n FROM orders WHERE zzz = 30", epsilon=1)
+    for other in ("NUNIQUE", "COUNT_DISTINCT"):
+        with pytest.raises(dp.Refused, match=r"COUNT\(DISTINCT x\)"):
+            session.sql(f"SELECT {other}(city) AS n FROM orders", epsilon=1)
+
+
+def test_a_wrong_column_of_time_is_refused_as_that(tmp_path):
+    with pytest.raises(dp.InvalidParameter, match="no column 'when', which time= names: it tells in which day"):
+        opened(tmp_path, shop(), unit=dp.Unit("customer", window="day", time="when"), ledger="memory")

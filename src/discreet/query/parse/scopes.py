@@ -219,6 +219,12 @@ class Scope:
         return found[0] if found and (len(found) == 1 or name.lower() in self.shared) else None
 
 
+def _text_hint(name: str, place: Place) -> str:
+    """Say how texts are written, of a name in double quotes: elsewhere these are texts."""
+    quoted = getattr(getattr(place, "this", None), "quoted", False)
+    return "" if not quoted else "a text stands in single quotes, '" + name.replace("'", "''") + "'; or "
+
+
 def unknown(script: Script, what: str, name: str, names: Sequence[str], place: Place) -> Exception:
     """Refuse a name that is not there, and name the nearest, or else the first few that are."""
     known = {each.lower(): each for each in reversed(names)}
@@ -232,7 +238,7 @@ def unknown(script: Script, what: str, name: str, names: Sequence[str], place: P
         else f"the policy and the query name these: {listed or 'none'}",
         way_out=f"did you mean {' or '.join(map(_as_written, close))}?"
         if close
-        else f"use one of them, or ask the custodian to add the {what}",
+        else f"{_text_hint(name, place)}use one of them, or ask the custodian to add the {what}",
     )
 
 

@@ -209,6 +209,11 @@ def _unit_part(table: str, schema: Mapping[str, Kind], wanted: str, *, inferred:
 
 def _unit_time(table: CatalogueTable, unit: Unit, wanted: str) -> CatalogueColumn:
     """Find the column with the time of the window; its type or its declaration says that it is a time."""
+    if not any(_same(column, wanted) for column in table.columns):
+        raise InvalidParameter(
+            f"table {table.name!r} has no column {wanted!r}, which time= names: it tells in which {unit.window} a row "
+            f"is. There are: {', '.join(map(escaped, table.columns))}"
+        )
     found = table.columns[_found_column(table.name, table.columns, wanted)]
     if not found.facts.kind.is_time or (unit.window == "hour" and found.facts.kind is not Kind.TIMESTAMP):
         needed = "a timestamp" if unit.window == "hour" else "a date or timestamp"
