@@ -112,3 +112,23 @@ def test_a_key_that_was_read_without_an_answer_is_read_again_only_when_a_custodi
         session.ledger.release_claim(claim.charge, reason="more memory", principal="custodian")
         assert plan.release().to_json() == plan.release().to_json()
         assert charges(session) == 1
+
+
+def test_a_plan_says_that_it_is_free_or_paid_a_second_time(tmp_path):
+    """Running a cell again paid again, silently; and a price was shown for what is free."""
+    with opened(tmp_path, version="2026-11") as session:
+        plan = session.sql(QUERY, epsilon=1)
+        assert "already paid" not in dict(plan.explain().facts)
+        first = plan.release()
+        assert "for free" in dict(session.sql(QUERY, epsilon=1).explain().facts)["already paid"]
+        assert plan.release().notes == first.notes
+        assert "already paid" not in dict(session.sql(QUERY, epsilon=2).explain().facts)
+    with opened(tmp_path) as session:
+        plan = session.sql(QUERY, epsilon=1)
+        first = plan.release()
+        told = dict(session.sql(QUERY, epsilon=1).explain().facts)
+        assert "version=" in told["asked before"]
+        second = session.sql(QUERY, epsilon=1).release()
+        assert charges(session) == 3
+        assert second.notes[:-1] == first.notes
+        assert second.notes[-1].startswith("asked before and paid again: declare version=")

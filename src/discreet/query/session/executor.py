@@ -48,6 +48,7 @@ class Executor:
     shows_time: bool = True  # In notebooks; not where somebody else is told how the time goes.
     process: int = field(default_factory=os.getpid, repr=False)
     closed: Closing = field(default_factory=Closing, repr=False)
+    paid: set[str] = field(default_factory=set, repr=False)  # fingerprints of what this session paid for
 
     def check_open(self) -> None:
         """Refuse to go on after the session was closed, and in a process that only has a copy of it."""
@@ -62,14 +63,9 @@ class Executor:
         """Answer what is asked, or give the stored answer again."""
         self.check_open()
         plan = asked.fingerprint
-        found = self.ledger.stored(
-            principal=self.principal,
-            project=self.project,
-            version=self.version,
-            idempotency_key=asked.idempotency_key,
-            plan=plan,
-        )
+        found = self._stored(asked)
         claim = self._claim(asked, plan) if found is None else found
+        self.paid.add(plan)
         if isinstance(claim, StoredAnswer):
             if claim.text == _NO_ANSWER:
                 raise AnswerFailed
@@ -80,6 +76,27 @@ class Executor:
             current.limit(self.seconds)
             text = self.ledger.attempt(claim, lambda: self._compute(asked, claim, deadline))
         return StoredAnswer(claim.charge, text)
+
+    def _stored(self, asked: ChargedRequest) -> StoredAnswer | None:
+        return self.ledger.stored(
+            principal=self.principal,
+            project=self.project,
+            version=self.version,
+            idempotency_key=asked.idempotency_key,
+            plan=asked.fingerprint,
+        )
+
+    def is_free(self, asked: ChargedRequest) -> bool:
+        """Tell whether a release would give a stored answer again."""
+        try:
+            found = self._stored(asked)
+        except Refused:  # The key was used for something else: the release says so.
+            return False
+        return found is not None and found.text != _NO_ANSWER
+
+    def pays_again(self, asked: ChargedRequest) -> bool:
+        """Tell whether this session has paid for the same, and nothing says that the data are still the same."""
+        return self.version is None and asked.idempotency_key is None and asked.fingerprint in self.paid
 
     def _claim(self, asked: ChargedRequest, plan: str) -> ReadClaim | StoredAnswer:
         """Charge and claim in one transaction: what is read is on record before the first row is."""

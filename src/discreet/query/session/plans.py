@@ -25,6 +25,9 @@ __all__ = ["JointPlan", "JointRelease", "Plan"]
 # --- plan: A plan: a question with its price. Looking at it is free; releasing it is paid. ---
 
 
+_DECLARE = "declare version=… of the data where the session is opened, to get stored answers for free"
+
+
 @final
 class Plan:
     """One question after analysis. Everything in it follows from public facts and may be shown.
@@ -97,7 +100,15 @@ class Plan:
 
     def explain(self) -> Explanation:
         """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
-        return self._asked.priced.explain(left=self._desk.left(self.event).describe("this one"))
+        told = self._asked.priced.explain(left=self._desk.left(self.event).describe("this one"))
+        price, *others = told.facts
+        return replace(told, facts=(price, *self._before(), *others))
+
+    def _before(self) -> tuple[tuple[str, str], ...]:
+        """Say whether a release is free, since it was paid, or is paid a second time."""
+        if self._desk.is_free(self._asked):
+            return (("already paid", "the stored answer is given again, for free"),)
+        return (("asked before", f"a release pays again: {_DECLARE}"),) if self._desk.pays_again(self._asked) else ()
 
     def dummy(self) -> ReleaseTable:
         """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
@@ -113,7 +124,9 @@ class Plan:
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
-        return self._labelled(ReleaseTable.from_json(self._desk.answer(self._asked).text))
+        again = self._desk.pays_again(self._asked)
+        table = self._labelled(ReleaseTable.from_json(self._desk.answer(self._asked).text))
+        return replace(table, notes=(*table.notes, f"asked before and paid again: {_DECLARE}")) if again else table
 
     def _labelled(self, table: ReleaseTable) -> ReleaseTable:
         """Put labels beside keys. They are as declared now: an answer that was paid for is found under any labels."""
