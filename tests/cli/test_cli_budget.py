@@ -7,6 +7,7 @@ import tomllib
 
 import pytest
 
+from discreet.cli.budget_support import Amount, BudgetNow, DetailedBudget
 from discreet.ledger import look
 
 PROFILE = ("profile", "people.csv", "--unit", "patient", "--epsilon", "1", "--max-epsilon", "1")
@@ -160,3 +161,29 @@ def test_a_budget_calls_the_unit_as_its_policy_does(discreet, folder, unit, call
     policy.write_text(policy.read_text().replace('column = "row"', unit))
     told = went(discreet("budget", "--policy", "policy.toml", "--json")).json["guarantee"]
     assert told.endswith(f"for one {called} (add-remove)")
+
+
+def test_raising_asks_on_a_terminal_unless_told(discreet, people, monkeypatch):
+    went(discreet(*PROFILE, "--lifetime-epsilon", "1"))
+    answers = ["n", "y"]
+    monkeypatch.setattr("discreet.cli.budget_support.can_ask", lambda: True)
+    monkeypatch.setattr("discreet.cli.budget_support.answer_to", lambda _: answers.pop(0))
+    raising = ("budget", "raise", "--policy", "people.ledger", *REASON, "--epsilon")
+    refused = discreet(*raising, "2")
+    assert (refused.code, "not confirmed" in refused.err) == (3, True)
+    went(discreet(*raising, "2"))
+    assert answers == []
+    went(discreet(*raising, "3", "--yes"))
+
+
+def test_details_say_that_gaussian_charges_are_not_added_up(discreet, people):
+    now = BudgetNow(
+        dataset="d", guarantee="g", charges=1, share_left=0.5, quotas=[], sentence="s", more=None,
+        budget=Amount(epsilon=4.0, delta=1e-6, rho=None, words=""),
+        spent=Amount(epsilon=None, delta=0.0, rho=None, words=""),
+        left=Amount(epsilon=None, delta=None, rho=None, words=""),
+    )  # fmt: skip
+    told = "\n".join(str(block) for block in DetailedBudget(now=now).blocks())
+    assert "sum of ε: not added up" in told
+    assert "sum of δ: 0, of charges that have one of their own" in told
+    assert "ε does not simply add up" in told

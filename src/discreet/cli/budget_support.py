@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import Block, Meter, Styled, level_style, note
 from discreet.cli.policies import open_ledger, read_any_policy, unit_noun
-from discreet.errors import InvalidParameter
+from discreet.cli.spending import answer_to, can_ask
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
 from discreet.ledger.accounts import budget_toml
@@ -26,9 +27,16 @@ __all__ = ["Amount", "BudgetNow", "DetailedBudget", "QuotaNow", "raised"]
 
 
 def raised(
-    policy: Path, *, epsilon: str | None, delta: str | None, rho: str | None, reason: str, principal: str
+    policy: Path,
+    *,
+    epsilon: str | None,
+    delta: str | None,
+    rho: str | None,
+    reason: str,
+    principal: str,
+    agreed: bool = False,
 ) -> BudgetNow:
-    """Raise what is named, or all to what the policy declares, and tell what there is now."""
+    """Raise what is named, or all to what the policy declares, and tell what there is now; ask on a terminal."""
     declared = None if policy.suffix == ".ledger" else read_any_policy(policy).budget
     with open_ledger(policy, must_exist=True) as ledger:
         old, told = ledger.account.budget, (epsilon, delta, rho)
@@ -43,10 +51,21 @@ def raised(
             expect=split.expect if delta is not None or old.delta is not None else None,
         )
         chosen = declared if told == (None, None, None) and declared is not None else new
+        if not agreed:
+            _confirm(old, chosen)
         ledger.raise_budget(chosen, reason=reason, principal=principal)
         if declared is not None and declared != chosen:
             note(f"Write the new budget into {policy.name} too, or it is refused:\n{budget_toml(chosen, indent='  ')}")
         return BudgetNow.of(ledger, principal=principal, project="", noun=unit_noun(policy))
+
+
+def _confirm(old: Budget, new: Budget) -> None:
+    """Ask on a terminal: bundles that are out already told the old budget, and it cannot be lowered again."""
+    if not can_ask():
+        return
+    asked = f"Raise the lifetime budget from {old.describe()} to {new.describe()}? It cannot be lowered again. [y/N] "
+    if answer_to(asked) not in ("y", "yes"):
+        raise Refused("not confirmed; the budget is as it was")
 
 
 def _new(said: str | None, old: Fraction | None, name: str) -> Fraction | None:
@@ -136,12 +155,20 @@ class DetailedBudget:
         for name, sign in (("epsilon", "ε"), ("delta", "δ"), ("rho", "ρ")):
             limit, total = getattr(whole, name), getattr(spent, name)
             if limit is not None:
-                told = f"{total:.6g}" if total is not None else f"a charge has no {sign} of its own, so there is none"
-                yield f"sum of {sign}: {told}; lifetime {sign} = {limit:.6g}"
+                yield f"sum of {sign}: {self._sum(name, sign, total)}; lifetime {sign} = {limit:.6g}"
         if whole.delta is not None:
-            yield "The part that is spent is that of the rule which has used least: docs/ledger.md, Privacy filters"
+            yield (
+                "ε does not simply add up: two charges of ε = 1 at a δ cost less than ε = 2 at it. The part that is "
+                "spent is that of the rule which has used least: docs/ledger.md, Privacy filters"
+            )
         for quota in self.now.quotas:
             yield f"{quota.quota}: {quota.left.words}"
+
+    def _sum(self, name: str, sign: str, total: float | None) -> str:
+        if total is None:
+            return f"not added up, for a charge has no {sign} of its own: such as Gaussian ones, composed together"
+        apart = name == "delta" and self.now.spent.epsilon is None
+        return f"{total:.6g}{', of charges that have one of their own' if apart else ''}"
 
 
 def _left(left: Left) -> Amount:

@@ -234,7 +234,9 @@ def read_public_key(said: str | Path) -> PublicKey | str:
         raise InvalidParameter("name a public key file, or a whole fingerprint such as `discreet key show` prints")
     parts = path.read_bytes()[:_LONGEST].decode("ascii", "replace").split()
     if len(parts) < 2 or parts[0] != _MARK:
-        raise InvalidParameter(f"{path.name} is no public key file: it begins with {_MARK}")
+        beside = path.with_name(f"{path.name}.pub")
+        meant = f"; did you mean {beside.name}?" if beside.is_file() else ""
+        raise InvalidParameter(f"{path.name} is no public key file: such a file begins with {_MARK}{meant}")
     key = PublicKey.from_text(parts[1])
     if parts[2:3] not in ([], [key.fingerprint]):
         raise InvalidParameter(f"{path.name} names a fingerprint that is not the one of its key")

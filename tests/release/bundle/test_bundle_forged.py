@@ -513,3 +513,18 @@ class TestArchives:
                     entry.extra = b"up\x09\x00\x01\0\0\0\0evil" if path.name == "README.txt" else b""
                     archive.writestr(entry, path.read_bytes())
         assert verify_bundle(tmp_path / "named.zip").outcome == "NOT VERIFIED"
+
+
+def test_a_secret_key_is_no_public_one_and_the_other_file_is_named(signed):
+    with pytest.raises(InvalidParameter, match=r"begins with .*; did you mean board\.key\.pub\?"):
+        verify_bundle(signed.bundle, key=signed.folder / "board.key")
+
+
+def test_a_budget_that_was_raised_since_is_noted(tmp_path):
+    world = World(tmp_path)
+    assert "when this was published; the publisher can raise it" in (world.bundle / "guarantee.md").read_text()
+    assert "note:" not in str(verify_bundle(world.bundle, ledger=world.ledger))
+    assert run(["budget", "raise", "--policy", str(world.ledger), "--epsilon", "9", "--reason", "more"]) == 0
+    found = verify_bundle(world.bundle, ledger=world.ledger)
+    assert found.outcome == "verified"
+    assert re.search(r"note: the lifetime budget was raised since, to ε = 9, pure, on \d{4}-\d\d-\d\d", str(found))

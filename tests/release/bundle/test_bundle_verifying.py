@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
 from dataclasses import replace
 from fractions import Fraction
@@ -385,6 +386,39 @@ class TestArchives:
             verify_bundle(tmp_path / "locked.zip")
 
 
+class TestWithoutLedger:
+    """What contradicts itself is found by anybody; all else needs a key or the ledger, and the text says so."""
+
+    def test_a_dictionary_of_other_tables(self, bundle):
+        said = json.loads((bundle / "dictionary.json").read_text())
+        said["tables"][0]["files"][0]["columns"].pop()
+        rehashed(bundle, "dictionary.json", json_bytes(said))
+        (problem,) = verify_bundle(bundle).problems
+        assert "describes other columns" in problem
+        said["tables"].pop(0)
+        rehashed(bundle, "dictionary.json", json_bytes(said))
+        assert "dictionary.json describes other tables than tables.json holds" in verify_bundle(bundle).problems
+        for content in (b"[]", b"{}", b"x"):
+            rehashed(bundle, "dictionary.json", content)
+            assert verify_bundle(bundle).problems == ("dictionary.json is none that a release wrote",)
+
+    def test_a_page_of_another_dictionary(self, bundle):
+        rehashed(bundle, "dictionary.md", b"# Another one")
+        assert all("dictionary.md does not describe" in problem for problem in verify_bundle(bundle).problems)
+        assert verify_bundle(bundle).problems
+
+    @pytest.mark.parametrize("name", ["guarantee.md", "report.html"])
+    def test_a_rarer_chance(self, bundle, name):
+        text = (bundle / name).read_text(encoding="utf-8")
+        changed, count = re.subn(r"(a\schance\sof\s1\sin\s)[\d,]+", r"\g<1>9,999,999,999", text)
+        assert count
+        rehashed(bundle, name, changed.encode())
+        assert any("states a chance of 1 in 9,999,999,999," in problem for problem in verify_bundle(bundle).problems)
+
+    def test_it_says_what_to_add(self, bundle):
+        assert verify_bundle(bundle).describe().endswith("add --key or --ledger to know more")
+
+
 class TestNoBundle:
     @pytest.mark.parametrize("name", ["missing", "missing.zip", "file.txt", "empty"])
     def test_what_is_no_bundle_is_refused(self, tmp_path, name):
@@ -421,11 +455,12 @@ def test_the_text_tells_what_was_checked(bundle, ledger):
     verified = verify_bundle(bundle, ledger=ledger)
     assert isinstance(verified, Verified)
     assert [check.what for check in verified.checks] == [
-        "every file is there and unchanged",
+        "every file has the hash in the manifest",
         "the plan is the one that the manifest names",
         "the tables say the same in every file",
         "“ε = …”, guesses and factors of the texts follow from the event",
+        "the dictionary describes these tables and columns",
         "the ledger holds this release",
-        "the ledger has recorded this plan and these files",
+        "the ledger has recorded this manifest",
         "everything else follows from the plan and the ledger",
     ]

@@ -56,6 +56,7 @@ def raise_budget(
     delta: Delta = None,
     rho: Annotated[str | None, typer.Option("--rho", help="The new lifetime ρ.")] = None,
     principal: Principal = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Raise the lifetime budget of a data set: recorded in the ledger with who and why, and irreversible.
@@ -65,7 +66,6 @@ def raise_budget(
     from discreet.cli.budget_support import raised
     from discreet.cli.policies import asker
 
-    show(
-        raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=asker(principal)),
-        as_json=as_json,
-    )
+    who = asker(principal)
+    now = raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=who, agreed=yes)
+    show(now, as_json=as_json)

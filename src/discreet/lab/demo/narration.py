@@ -203,7 +203,10 @@ class Teller:
 
     def published(self, bundle: Path) -> None:
         """Show some of what was published."""
-        self._say("\nOne of the tables that anybody may see now; 95 times in 100 the exact number is from … to:")
+        self._say(
+            "\nOne of the tables that anybody may see now; 95 times in 100 the exact number of the counted rows is "
+            "from … to:"
+        )
         self._table(("region", "patients", "from", "to"), _regions(bundle))
 
     def attacked(self, found: DemoResult) -> None:

@@ -23,6 +23,7 @@ from discreet.ledger.restoration import whole
 from discreet.privacy import Relation, epsilon
 from discreet.privacy.events import Composed, Event, from_json
 from discreet.release.bundle.claims import best_guess, e_to
+from discreet.release.bundle.dictionary import outline_of
 from discreet.release.bundle.guarantee_page import alone_text
 from discreet.release.bundle.manifest import MANIFEST, digests_of
 from discreet.release.bundle.table_files import EXACT, ExactTable
@@ -31,7 +32,7 @@ from discreet.release.cumulative.series_price import STEP, read_day
 from discreet.release.cumulative.strategies import strategies
 from discreet.release.plan import release_key, running_key
 
-__all__ = ["ROUNDING", "compare_digests", "compare_with_ledger", "promised", "stated_otherwise"]
+__all__ = ["ROUNDING", "compare_digests", "compare_with_ledger", "described_otherwise", "promised", "stated_otherwise"]
 
 # --- in_ledger: Compare a bundle with the ledger: who paid, for what, when, and which numbers were stored. ---
 
@@ -96,7 +97,7 @@ def _of_charge(entry: Entry, manifest: dict[str, Any]) -> Iterator[str]:
     yield from of_price(entry, guarantee)
 
 
-def _label(manifest: dict[str, Any]) -> Any:
+def _label(manifest: Mapping[str, Any]) -> Any:
     period = manifest["period"]
     return period.get("label") if isinstance(period, dict) else None
 
@@ -218,6 +219,7 @@ _LONGEST = 1 << 20  # Characters of an event.
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e-?\d+)?(?:/\d+)?"
 _LEVEL = re.compile(rf"([εδρ])\s*=\s*({_NUMBER})")
 _GUESS = re.compile(rf"right (?:in |with probability )?at most(?: \(1 \+ δ\(0\)\) / 2 =)? ({_NUMBER}) %")
+_ONE_IN = re.compile(rf"plus a chance of 1 in ({_NUMBER})")
 _FACTOR = re.compile(rf"(?:a factor of at most|is at most) ({_NUMBER})(?: times|,)")
 
 Found: TypeAlias = set[tuple[str, str]]  # a sign, and a number as it is written
@@ -253,6 +255,40 @@ def stated_otherwise(
             yield from _of_list(worth, _plain("guarantee.md", files["guarantee.md"]))
         if "registry.json" in files:
             yield from _of_registry(worth, files["registry.json"])
+
+
+def described_otherwise(
+    manifest: Mapping[str, Any], files: Mapping[str, bytes], tables: tuple[ExactTable, ...]
+) -> Iterator[str]:
+    """Tell where the dictionary is not about this release: its tables, their rows, and the columns of their files."""
+    if "dictionary.json" not in files:
+        return  # A lost file is told as one.
+    try:
+        said = json.loads(files["dictionary.json"])
+        of = (said["name"], said["period"])
+        told = {table["name"]: (table["rows"], _names(table["files"][0])) for table in said["tables"]}
+        known = {table.name: (len(table.raw), _outline(table)) for table in tables}
+        page = files.get("dictionary.md", b"").decode("utf-8", "replace")
+    except (ValueError, LookupError, TypeError, RecursionError, ArithmeticError, InvalidParameter):
+        yield "dictionary.json is none that a release wrote"
+        return
+    if of != (manifest["name"], _label(manifest)):
+        yield "dictionary.json is of another release, or of another period"
+    if told.keys() != known.keys():
+        yield f"dictionary.json describes other tables than {EXACT} holds"
+    for name in sorted(told.keys() & known.keys()):
+        if told[name] != known[name]:
+            yield f"dictionary.json describes other columns or rows of {name} than {EXACT} holds"
+        if "dictionary.md" in files and not all(code(column) in page for column in (name, *known[name][1])):
+            yield f"dictionary.md does not describe {name} and all its columns"
+
+
+def _names(file: Mapping[str, Any]) -> list[str]:
+    return [column["name"] for column in file["columns"]]
+
+
+def _outline(table: ExactTable) -> list[str]:
+    return [field.name for field in outline_of(table.raw, table.deviations)]
 
 
 def _of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
@@ -321,6 +357,7 @@ def _of_texts(worth: _Worth, files: Mapping[str, bytes], quoted: Found) -> Itera
         set() if worth.lifetime is None else {percent_up(min(1.0, v)) for v in _near(worth.lifetime[1])}
     )
     factors = {significant_up(e_to(each), 3) for each in _near(worth.epsilon) if each < 700}
+    rare = set() if worth.delta == 0 else {f"{math.floor(1 / worth.delta):,}"}
     for name in ("README.txt", "guarantee.md", "checklist.md", "report.html", "dictionary.md", "registry.json"):
         if name not in files:
             continue  # A lost file is told as one.
@@ -329,6 +366,7 @@ def _of_texts(worth: _Worth, files: Mapping[str, bytes], quoted: Found) -> Itera
         wrong = [f"{sign} = {number}" for sign, number in sorted(found - known)]
         wrong += [f"a guess of {each}" for each in sorted(guessed - likely)]
         wrong += [f"a factor of {each}" for each in sorted({*_FACTOR.findall(text)} - factors)]
+        wrong += [f"a chance of 1 in {each}" for each in sorted({*_ONE_IN.findall(text)} - rare)]
         yield from (f"{name} states {each}, which does not follow from the event" for each in wrong)
         if name in ("guarantee.md", "checklist.md") and not found & levels:
             yield f"{name} does not state the ε of the event"

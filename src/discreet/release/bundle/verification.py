@@ -11,10 +11,17 @@ from typing import Any, Literal, TypeAlias, final
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.formatting import significant_up
 from discreet.ledger import look
+from discreet.ledger.inspect import LedgerView
 from discreet.pages.progress import working
 from discreet.privacy.meaning import Meaning, explain
 from discreet.release.bundle.bundle_reader import BundleContents, hold
-from discreet.release.bundle.ledger_comparison import compare_digests, compare_with_ledger, promised, stated_otherwise
+from discreet.release.bundle.ledger_comparison import (
+    compare_digests,
+    compare_with_ledger,
+    described_otherwise,
+    promised,
+    stated_otherwise,
+)
 from discreet.release.bundle.manifest import (
     DUMMY,
     FORMATS,
@@ -48,6 +55,7 @@ _NEEDED = {
     "versions",
 }
 _STATED = "“ε = …”, guesses and factors of the texts follow from the event"
+_DESCRIBED = "the dictionary describes these tables and columns"
 _MARKS = {"ok": "ok ", "not checked": "-- ", "BAD": "BAD"}
 _OF_SERIES = {"sha256", "unit", "epsilon", "delta", "event", "charge", "hash"}
 
@@ -129,7 +137,8 @@ class Verified:
             case "signed":
                 return f"signed by {self.signed_by}, and unchanged since; not compared with the ledger"
         origin = f"signed by {self.signed_by}, but nobody said whose key that is" if self.signed_by else "not signed"
-        return f"consistent: its files agree with each other; {origin}, so anybody may have written it"
+        more = "add --key or --ledger to know more"
+        return f"consistent: its files agree with each other; {origin}, so anybody may have written it: {more}"
 
     def _signed(self) -> str:
         if not self.signed_by:
@@ -189,6 +198,7 @@ def verify_bundle(
     checks = [_files(held, manifest), _plan(held, manifest)]
     tables, check = _tables(held, manifest)
     checks += [check, BundleFinding(_STATED, tuple(stated_otherwise(manifest, held.files, tables)))]
+    checks.append(BundleFinding(_DESCRIBED, tuple(described_otherwise(manifest, held.files, tables))))
     if signer is not None or trusted is not None or SIGNATURE in held.files:
         checks.append(BundleFinding("it is signed", tuple(check_signature(held.files, signer, trusted))))
     if ledger is not None:
@@ -237,11 +247,23 @@ def _ledger(
     if not compared.ok:
         return
     wrong, why = compare_digests(held.files[MANIFEST], manifest, book)
-    yield BundleFinding("the ledger has recorded this plan and these files", wrong, skipped=why)
+    yield BundleFinding("the ledger has recorded this manifest", wrong, skipped=why)
     if not sound or wrong:
         return
     found, why = rebuilt(manifest, held.files, tables, book, path)
     yield BundleFinding(rest, found, skipped=why)
+    yield from map(BundleFinding, _raised_since(manifest, book))
+
+
+def _raised_since(manifest: dict[str, Any], book: LedgerView) -> Iterator[str]:
+    """Say that the lifetime budget is no longer the one that the texts tell, which is no fault of the bundle."""
+    mark = manifest["ledger"]
+    raises = [
+        entry for entry in book.entries(mark["dataset"]) if entry.kind == "raise" and entry.index > mark["charge"]
+    ]
+    if raises:
+        now, day = book.account(mark["dataset"]).budget, raises[-1].moment[:10]
+        yield f"note: the lifetime budget was raised since, to {now.describe()}, on {day}"
 
 
 def _manifest(held: BundleContents) -> dict[str, Any]:
@@ -289,7 +311,9 @@ def _name(manifest: dict[str, Any]) -> str:
 
 
 def _files(held: BundleContents, manifest: dict[str, Any]) -> BundleFinding:
-    return BundleFinding("every file is there and unchanged", tuple(map(_printable, _changed(held, manifest["files"]))))
+    return BundleFinding(
+        "every file has the hash in the manifest", tuple(map(_printable, _changed(held, manifest["files"])))
+    )
 
 
 def _printable(text: str) -> str:

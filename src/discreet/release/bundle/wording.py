@@ -270,8 +270,9 @@ def lifetime_words(claim: StatedGuarantee) -> str:
         )
     held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
     return (
-        "Everything that is ever published from this data set under this promise, by anybody, stays within one budget: "
-        f"{claim.budget.describe()}. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
+        "Everything that is published from this data set under this promise, by anybody, stays within one budget. It "
+        f"was {claim.budget.describe()} when this was published; the publisher can raise it, and each raise is "
+        f"recorded with who and why. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
         f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases.{apart_words(claim)}"
     )
 
