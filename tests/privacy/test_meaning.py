@@ -105,6 +105,17 @@ def test_this_one_stands_among_others_by_how_far_an_attacker_gets():
     assert [row[0] for row in compared_rows(explain(GDP(20)))][-1] == "this one"
 
 
+def test_public_deployments_are_compared_by_epsilon_and_delta_alone():
+    """The own noise of one line would rank it before smaller ε of which only ε is known."""
+    meaning = explain(GDP(Fraction(1, 2)), delta=Fraction(1, 10**6))
+    rows = {row[0]: row for row in compared_rows(meaning)}
+    pair = explain_epsilon(meaning.epsilon, delta=Fraction(1, 10**6)).success
+    assert meaning.success < 0.7 < pair
+    assert rows["this one"][-1] == chance_up(pair)
+    assert float(rows["Facebook"][2]) < meaning.epsilon
+    assert [*rows].index("Facebook") < [*rows].index("this one")
+
+
 @pytest.mark.parametrize(
     ("share", "told"),
     [(0.0, "0 %"), (1.0, "100 %"), (0.5, "50 %"), (0.73101, "73.2 %"), (0.9999881, "99.9989 %"), (0.0027182, "0.28 %")],

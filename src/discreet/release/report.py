@@ -47,6 +47,7 @@ from discreet.release.bundle.wording import (
     who_words,
 )
 from discreet.release.published import Published, PublishedTable, RunningRelease
+from discreet.release.tidy.tidying import too_few
 
 __all__ = [
     "about_part",
@@ -96,7 +97,7 @@ def _table(published: Published, table: PublishedTable, number: int) -> str:
     raw = _labelled(table.raw, meanings)
     measured = [column for column in raw.columns if column.measured][:_MOST_COLUMNS]
     tidy = table.tidy if published.plan.output.tidy else None
-    drawn = (_column(raw, tidy, column, meanings.get(column.name)) for column in measured)
+    drawn = (_column(raw, tidy, column, meanings.get(column.name), too_few(table, column.name)) for column in measured)
     hidden = [paragraph(f"Hidden groups: {table.threshold}.", kind="note")] if table.threshold else []
     parts = [*drawn, *hidden, _where(published, table)]
     return f'<article id="table-{number}"><h3>{words(table.plan.title)}</h3>{"".join(parts)}</article>'
@@ -135,9 +136,15 @@ class _ReportRow:
     tidy_text: str
 
 
-def _column(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, meaning: ColumnMeaning | None) -> str:
-    """Draw one measured column."""
-    rows = [_row(table, tidy, column, row) for row in range(min(len(table), _MOST))]
+def _column(
+    table: ReleaseTable,
+    tidy: ReleaseTable | None,
+    column: AnswerColumn,
+    meaning: ColumnMeaning | None,
+    few: frozenset[int],
+) -> str:
+    """Draw one measured column; rows of which it tells nothing have no bar."""
+    rows = [_row(table, tidy, column, row, few=row in few) for row in range(min(len(table), _MOST))]
     numbers = [n for row in rows for n in (row.value, row.low, row.high, row.tidy) if n is not None]
     scale = scale_for(numbers) if numbers else None
     means = "" if meaning is None or meaning.words == column.name else f": {words(meaning.words)}"
@@ -156,19 +163,19 @@ def _keys(table: ReleaseTable) -> str:
     return ", ".join(column.name for column in table.columns if not column.measured)
 
 
-def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int) -> _ReportRow:
+def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int, *, few: bool) -> _ReportRow:
     keys = [shown(key, row) for key in table.columns if not key.measured]
     cell, tidied = column[row], None if tidy is None else tidy.column(column.name)
     return _ReportRow(
         first=next((key[row].value for key in table.columns if not key.measured), None),
         group=keys[0] if len(keys) > 1 else "",
         label=", ".join(keys[1:] if len(keys) > 1 else keys) or "all rows",
-        value=_number(cell.value),
-        low=_number(cell.low),
-        high=_number(cell.high),
-        tidy=None if tidied is None else _number(tidied[row].value),
-        text=shown(column, row),
-        tidy_text="" if tidied is None else _plain(tidied, row, cell.plus_minus),
+        value=None if few else _number(cell.value),
+        low=None if few else _number(cell.low),
+        high=None if few else _number(cell.high),
+        tidy=None if few or tidied is None else _number(tidied[row].value),
+        text="too few rows to tell" if few else shown(column, row),
+        tidy_text="" if few or tidied is None else _plain(tidied, row, cell.plus_minus),
     )
 
 
@@ -482,7 +489,7 @@ def attacker_part(published: Published, claim: StatedGuarantee) -> str:
         paragraph(guess_words(claim)),
         paragraph(factor_words(claim)),
         pictures(drawn),
-        *([paragraph(told, kind="note")] if (told := pair_words(claim, published.relation)) else []),
+        *([paragraph(told, kind="note")] if (told := pair_words(claim)) else []),
         paragraph(
             "This is not a test of known attacks: it is proven for all of them, those of tomorrow included, by the "
             "noise that was added.",

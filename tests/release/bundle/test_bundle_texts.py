@@ -169,6 +169,29 @@ class TestGuarantee:
         assert "A person with several rows is protected less" in page
         assert "Is one person never in several rows?" in checklist_page(rows, claim_of(rows))
 
+    @pytest.mark.parametrize(
+        ("unit", "several"), [({"name": "household"}, "Several households at once"), ({}, "Several at once")]
+    )
+    def test_several_units_are_called_by_their_name(self, published, unit, several):
+        named = with_policy(published, unit=Unit("patient", **unit))
+        page = guarantee_page(named, claim_of(named))
+        assert f"{several}: the promise weakens" in page
+        assert "family:" not in page
+
+    def test_the_lifetime_and_this_bundle_are_compared_by_the_same_measure(self, published):
+        claim = claim_of(published)
+        assert claim.guess < claim.pair_guess < claim.lifetime_guess
+        told = f"by ε and δ alone what is in this bundle allows {percent_up(claim.pair_guess)}"
+        assert told in guarantee_page(published, claim)
+        alike = replace(claim, guess=claim.pair_guess)
+        assert "alone what is in this bundle" not in guarantee_page(published, alike)
+
+    def test_totals_of_tables_with_other_groups_are_said_to_differ(self, published):
+        told = "totals of the same thing then differ from table to table by more than the noise"
+        assert told in guarantee_page(published, claim_of(published))
+        one = replace(published, tables=published.tables[:1])
+        assert told not in guarantee_page(one, claim_of(one))
+
     def test_no_lifetime_budget_is_told(self, published):
         windows = with_policy(published, budget=Budget(), quotas=(Quota(Budget(epsilon=1), window="day"),))
         claim = claim_of(windows)
@@ -350,6 +373,8 @@ class TestDictionary:
         assert meanings["region"].words == "level region: groups of district"
         assert meanings["n"].words == "number of different values of patient"
         assert meanings["c"].words == "sum of cost"
+        named = with_policy(published, unit=Unit("patient", name="household")).plan
+        assert meanings_of(named, plan)["n"].words == "number of households"
 
     def test_bounds_units_and_missing_values_are_told(self, published):
         (table,) = (t for t in dictionary_of(published)["tables"] if t["name"] == "all_stays")

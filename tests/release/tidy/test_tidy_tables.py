@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -24,9 +25,11 @@ from tidy_worlds import (
 )
 
 from discreet.errors import InvalidParameter
+from discreet.query.answer_columns import AnswerColumn
 from discreet.release.plan import Invariant, Level
 from discreet.release.tidy import cell_layout, consistent_tables
-from discreet.release.tidy.tidying import tidy_tables
+from discreet.release.tidy.tidying import tidy_tables, too_few
+from discreet.schema.columns import Kind
 
 HARBOURS = Level(name="region", of="district", members={"coast": ("harbour",), "inland": ("hill", "mill")})
 COUNTY = World(
@@ -213,3 +216,22 @@ def test_many_groups_are_tidied(width):
     plan = plan_of(world)
     tidied = tidy_tables(plan, published(plan, world, noise, dict.fromkeys(groupings, Fraction(5))))
     assert_adds_up(world, tidied)
+
+
+def test_a_mean_of_which_nothing_is_told_is_missing():
+    """Where the interval holds all that it can be, or no count beside it is surely above zero."""
+    numbers = {"values": (5, 3, 3, 3), "low": (Fraction(2, 5), 2, 0, 2), "high": (9, 4, 9, 4)}
+    mean = AnswerColumn(name="mean", kind=Kind.REAL, limits=(Fraction(1), Fraction(5)), **numbers)
+    ends = {"values": (90, 90, 90, 2), "low": (80, 80, 80, -8), "high": (100, 100, 100, 12)}
+    count = AnswerColumn(name="n", kind=Kind.INTEGER, limits=(Fraction(0), None), grain=Fraction(1), **ends)
+    plan, (alone, *_) = county()
+    measures = {"mean": "AVG(age)", "n": "COUNT(*)"}
+    raw = replace(alone.raw, columns=(mean, count), rows_shown=4)
+    table = replace(alone, raw=raw, plan=replace(alone.plan, family=None, measures=measures), deviations={})
+    (tidied,) = tidy_tables(plan, [table])
+    assert tidied.tidy.column("mean").values == (None, 3, None, None)
+    assert tidied.tidy.column("n").values == (90, 90, 90, 2)
+    assert any("too few rows" in note for note in tidied.tidy.notes)
+    sums = replace(table, plan=replace(table.plan, measures=measures | {"n": "SUM(visits)"}))
+    assert too_few(sums, "mean") == {0, 2}  # A sum near zero does not tell that nobody is there.
+    assert too_few(table, "n") == frozenset()

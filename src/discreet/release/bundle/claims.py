@@ -21,7 +21,17 @@ from discreet.ledger.restoration import whole
 from discreet.ledger.spending import Left
 from discreet.privacy import Relation, delta, epsilon
 from discreet.privacy.curves import deltas
-from discreet.privacy.events import Composed, Event, Grouped, Parallel, PoissonSampled, Repeated, event_name
+from discreet.privacy.events import (
+    ApproxDP,
+    Composed,
+    Event,
+    Grouped,
+    Parallel,
+    PoissonSampled,
+    PureDP,
+    Repeated,
+    event_name,
+)
 from discreet.privacy.guarantee import curve
 from discreet.release.plan import SeenFact
 from discreet.release.published import Published
@@ -56,6 +66,7 @@ class StatedGuarantee:
     delta: Fraction
     factor: Fraction | None  # e^epsilon, rounded up; None if it is beyond any sense
     guess: float  # how often the best attacker is right who starts at one half
+    pair_guess: float  # the same from ε and δ alone, whatever noise has them
     budget: Budget  # for the lifetime of the data set
     lifetime_guess: float | None  # the same after everything the budget allows
     times: int | None  # how many releases like this one the lifetime budget holds
@@ -101,6 +112,7 @@ def claim_of(published: Published) -> StatedGuarantee:
         delta=published.delta,
         factor=_factor(level),
         guess=best_guess(event, relation),
+        pair_guess=best_guess(_pair(level, published.delta), relation),
         budget=policy.budget,
         lifetime_guess=None if policy.budget.kind == "unlimited" else best_guess(whole(policy.budget), relation),
         times=_times(published),
@@ -110,6 +122,12 @@ def claim_of(published: Published) -> StatedGuarantee:
         from_data=published.plan.from_data,
         apart=tuple(running.name for running in published.plan.running if running.person_day),
     )
+
+
+def _pair(level: float, delta: Fraction) -> Event:
+    if not math.isfinite(level):
+        return ApproxDP(0, 1)
+    return ApproxDP(Fraction(level), delta) if delta else PureDP(Fraction(level))
 
 
 def _together(published: Published) -> tuple[Event, float]:

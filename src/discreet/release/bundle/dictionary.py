@@ -15,7 +15,7 @@ import numpy as np
 from discreet.formatting import labelled, plain
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
-from discreet.query.policy import counted_rows
+from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import (
     code,
@@ -207,7 +207,10 @@ def _unit(field: FileColumn, meaning: ColumnMeaning | None) -> str | None:
         return None
     reads = [] if meaning is None else list(meaning.reads)
     counts = meaning is not None and meaning.words.startswith("number of")
-    return "rows" if counts else f"as in {', '.join(reads)}" if reads else None
+    if meaning is not None and counts:
+        counted = meaning.words.removeprefix("number of ")
+        return "rows" if counted.startswith("rows") else counted
+    return f"as in {', '.join(reads)}" if reads else None
 
 
 def _missing(field: FileColumn, meaning: ColumnMeaning | None) -> str:
@@ -345,22 +348,25 @@ def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]
     expressions = {**_selected(table.sql), **table.measures, **{name: name for name in table.by}}
     levels = {level.name: level for level in plan.levels}
     declared = {name: known for source in plan.policy.tables.values() for name, known in source.columns.items()}
-    return {name: _meanings_meaning(name, said, levels, declared) for name, said in expressions.items()}
+    return {name: _meanings_meaning(name, said, levels, declared, plan) for name, said in expressions.items()}
 
 
 def _meanings_meaning(
-    name: str, expression: str, levels: Mapping[str, Level], declared: Mapping[str, Declared]
+    name: str, expression: str, levels: Mapping[str, Level], declared: Mapping[str, Declared], plan: ReleasePlan
 ) -> ColumnMeaning:
     level = levels.get(name)
     said = name if level is not None else expression
     words = set(re.findall(r"[A-Za-z_]\w*", level.of if level is not None else said))
     reads = {column: known for column, known in declared.items() if column in words}
-    return ColumnMeaning(expression=said, words=_in_words(said, level), reads=reads, level=level)
+    return ColumnMeaning(expression=said, words=_in_words(said, level, plan.policy.unit), reads=reads, level=level)
 
 
-def _in_words(expression: str, level: Level | None) -> str:
+def _in_words(expression: str, level: Level | None, unit: Unit) -> str:
     if level is not None:
         return f"level {level.name}: groups of {level.of}"
+    named = unit.name is not None and len(unit.columns) == 1 and unit.window is None
+    if named and expression.strip().casefold() == f"count(distinct {unit.columns[0]})".casefold():
+        return f"number of {unit.nouns}"
     for form, words in _PLAIN:
         found = form.fullmatch(expression.strip())
         if found is not None:

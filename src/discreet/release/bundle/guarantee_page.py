@@ -60,7 +60,7 @@ def _plain(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     yield line(who_words(claim))
     yield "## What anybody can learn about one of them, at most"
     yield line(guess_words(claim))
-    yield line(pair_words(claim, published.relation))
+    yield line(pair_words(claim))
     yield line(factor_words(claim))
     yield line(bounded_words(published))
     yield "## What is not protected"

@@ -9,9 +9,8 @@ from datetime import timedelta
 from fractions import Fraction
 
 from discreet.formatting import percent_up, plain
-from discreet.privacy import ApproxDP, PureDP, Relation
 from discreet.query.policy import Unit, counted_rows
-from discreet.release.bundle.claims import StatedGuarantee, best_guess
+from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, RunningRelease
 from discreet.release.signatures import ALGORITHM
@@ -100,10 +99,9 @@ def guess_words(claim: StatedGuarantee) -> str:
     )
 
 
-def pair_words(claim: StatedGuarantee, relation: Relation) -> str:
+def pair_words(claim: StatedGuarantee) -> str:
     """Say why `discreet explain-epsilon` tells more for the same ε and δ; nothing where it does not."""
-    level = Fraction(claim.epsilon)
-    pair = best_guess(ApproxDP(level, claim.delta) if claim.delta else PureDP(level), relation)
+    pair = claim.pair_guess
     if percent_up(pair) == percent_up(claim.guess):
         return ""
     at = f", δ = {claim.delta_text}" if claim.delta else ""
@@ -146,12 +144,18 @@ def bounded_words(published: Published) -> str:
         return "This holds whatever else is known or published later, and for everything computed from these tables."
     groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
     rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
+    apart = (
+        " Tables with other groups can leave out other rows: totals of the same thing then differ from table to table "
+        "by more than the noise."
+        if len({tuple(one.name for one in table.raw.columns if not one.measured) for table in published.tables}) > 1
+        else ""
+    )
     windows = "" if unit.window is None else f"The promise is for one {unit.window}: {unit.several_windows}. "
     return (
         f"{windows}To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of "
         f"a table, with at most {rows} in each, chosen at random if there are more. So the tables are about the "
-        "counted rows: their totals leave the others out, and how many these are is not told. The promise holds "
-        "whatever else is known or published later, and for everything computed from these tables."
+        f"counted rows: their totals leave the others out, and how many these are is not told.{apart} The promise "
+        "holds whatever else is known or published later, and for everything computed from these tables."
     )
 
 
@@ -199,7 +203,9 @@ def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
         yield "What is public anyway: names of tables and columns, the rest of this plan, and the price."
     else:
         yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
-    yield f"Several at once, such as a family: the promise weakens with every {claim.noun} taken together."
+    unit = published.plan.policy.unit
+    nouns = f" {unit.nouns}" if unit.is_row or (unit.name is not None and unit.window is None) else ""
+    yield f"Several{nouns} at once: the promise weakens with every {claim.noun} taken together."
     yield "The data where they are kept, and other publications made from them without this budget."
     if published.plan.invariants:
         yield "The numbers that the plan calls invariant: they are exact."
@@ -273,7 +279,18 @@ def lifetime_words(claim: StatedGuarantee) -> str:
         "Everything that is published from this data set under this promise, by anybody, stays within one budget. It "
         f"was {claim.budget.describe()} when this was published; the publisher can raise it, and each raise is "
         f"recorded with who and why. A ledger refuses what does not fit.{held}{_left(claim)} When all of it is spent, "
-        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases.{apart_words(claim)}"
+        f"the best guess is right in at most {percent_up(claim.lifetime_guess)} of cases{_whatever_noise(claim)}."
+        f"{apart_words(claim)}"
+    )
+
+
+def _whatever_noise(claim: StatedGuarantee) -> str:
+    """Say why the bound of a whole budget is of another kind than that of a release, where it is, and compare alike."""
+    if claim.budget.kind == "concentrated" or percent_up(claim.pair_guess) == percent_up(claim.guess):
+        return ""
+    return (
+        ", by its ε and δ alone, since nobody knows yet which noise will spend it; by ε and δ alone what is in this "
+        f"bundle allows {percent_up(claim.pair_guess)}"
     )
 
 

@@ -5,6 +5,7 @@ Released values and public facts go in, nothing else: tidying is free, and says 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -30,6 +31,7 @@ __all__ = [
     "layout_of",
     "raw_column",
     "tidy_tables",
+    "too_few",
 ]
 
 # --- plan_families: What a plan says of a family of tables: where its cells lie, and which of them everybody knows. ---
@@ -130,6 +132,7 @@ Tables: TypeAlias = Mapping[str, PublishedTable]
 
 NO_INTERVAL = "tidy values have been moved; the ± of the raw table is about the raw value"
 TIDIED = "tidy: moved to where the exact value surely is, which makes small values a little too large on average"
+FEW = "tidy means are missing where too few rows are in a group to tell: their interval holds all that they can be"
 LIMITS = (
     "exact tables of one family add up if nobody has more rows than the limits of each of them let through; if "
     "somebody has, tidy values lie between what the tables say"
@@ -151,9 +154,37 @@ def tidy_tables(plan: ReleasePlan, tables: Sequence[PublishedTable]) -> tuple[Pu
 def _alone(plan: ReleasePlan, table: PublishedTable) -> ReleaseTable:
     """Tidy a table by itself, and put in what everybody knows."""
     made = table.raw.tidy
-    columns = tuple(replace(_known(plan, table, column), low=None, high=None) for column in made.columns)
+    untold = {column.name: too_few(table, column.name) for column in table.raw.columns}
+    cut = (_without(column, untold[column.name]) for column in made.columns)
+    columns = tuple(replace(_known(plan, table, column), low=None, high=None) for column in cut)
     reasoned = tuple(replace(column, no_interval=NO_INTERVAL) if column.measured else column for column in columns)
-    return _noted(replace(made, columns=reasoned), TIDIED)
+    return _noted(replace(made, columns=reasoned), TIDIED, *([FEW] if any(untold.values()) else []))
+
+
+def too_few(table: PublishedTable, name: str) -> frozenset[int]:
+    """Return the rows of a mean, or of what is divided as one, of which the released values tell nothing.
+
+    Its interval holds all that it can be, or no count of rows beside it is surely above zero.
+    """
+    column = table.raw.column(name)
+    least, most = column.limits
+    if not column.measured or column.grain is not None or least is None or most is None or not column.has_interval:
+        return frozenset()
+    counts = [table.raw.column(other) for other, measure in table.plan.measures.items() if _is_count(measure)]
+    cells = [(row, column[row]) for row in range(len(column))]
+    whole = {row for row, cell in cells if (cell.low, cell.high) == (least, most)}
+    empty = {row for row, _ in cells if counts and not any((one[row].low or 0) > 0 for one in counts)}
+    return frozenset(whole | empty)
+
+
+def _is_count(measure: str) -> bool:
+    return re.fullmatch(r"COUNT\([^()]*\)", measure.strip(), re.IGNORECASE) is not None
+
+
+def _without(column: AnswerColumn, rows: frozenset[int]) -> AnswerColumn:
+    if not rows:
+        return column
+    return replace(column, values=tuple(None if row in rows else column.values[row] for row in range(len(column))))
 
 
 def _known(plan: ReleasePlan, table: PublishedTable, column: AnswerColumn) -> AnswerColumn:
