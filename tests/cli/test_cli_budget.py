@@ -148,6 +148,29 @@ def test_details_are_shown_when_they_are_asked_for(discreet, people):
     assert entries[0]["budget"] == "ε = 4, δ = 1e-05"
 
 
+def test_no_word_of_a_reason_is_left_out(discreet, folder):
+    reason = "the council agreed on 3 March to a second year of this publication"
+    went(
+        discreet(
+            "query",
+            "SELECT COUNT(*) AS n FROM visits",
+            "--policy",
+            "policy.toml",
+            "--epsilon",
+            "0.5",
+            "--max-epsilon",
+            "1",
+        )
+    )
+    went(discreet("budget", "raise", "--policy", "policy.toml", "--epsilon", "6", "--reason", reason))
+    policy = folder / "policy.toml"
+    policy.write_text(policy.read_text().replace("epsilon = 4", "epsilon = 6"))
+    for more in ((), ("--details",)):
+        history = went(discreet("ledger", "history", "--policy", "policy.toml", *more)).out
+        assert "…" not in history
+        assert [word for word in reason.split() if word not in history.split()] == []
+
+
 @pytest.mark.parametrize(
     ("unit", "called"),
     [

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, TextTable
 from discreet.cli.policies import read_any_policy
 from discreet.errors import InvalidParameter
-from discreet.formatting import shortened
 from discreet.ledger import Budget, Ledger, look
 from discreet.ledger.charge_record import ReadClaim
 from discreet.ledger.spending import price_words
@@ -196,9 +196,15 @@ def _listed(entries: list[Recorded], width: int | None) -> TextTable:
     head = ("", "time, UTC", "entry", "who", "price")
     used = sum(max(map(len, column)) + 2 for column in zip(head, *rows, strict=True))
     most = _LONGEST if width is None else max(_LEAST, width - used)
-    purposes = [shortened(entry.told, most) for entry in entries]
-    told = [(*row, purpose) for row, purpose in zip(rows, purposes, strict=True)]
+    told = [line for row, entry in zip(rows, entries, strict=True) for line in _wrapped(row, entry.told, most)]
     return TextTable(head=(*head, "what for"), rows=told, right=frozenset({0}), marks={"charge": "cyan"})
+
+
+def _wrapped(row: tuple[str, ...], purpose: str, most: int) -> Iterator[tuple[str, ...]]:
+    """Write a purpose beside its row, and what does not fit below it: no word of a reason is left out."""
+    first, *rest = wrap(purpose, most) or [""]
+    yield (*row, first)
+    yield from ((*("" for _ in row), more) for more in rest)
 
 
 @final

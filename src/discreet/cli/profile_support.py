@@ -49,7 +49,7 @@ def profiled(
         with working("profiling"):
             found = plan.release()
             written = found.write(out)
-        note(session.money())
+        note(session.money(like=plan.event))  # A profile is one thing, whatever number of charges its rounds are.
         return ProfileAnswer.of(found, written)
 
 

@@ -139,15 +139,24 @@ class _PlanReader:
     def _seen(self) -> Iterator[SeenFact]:
         """Find what was read from the data; a mark that marks nothing is a mistake."""
         said = self.model.model_dump(by_alias=True, exclude_unset=True)
-        for index, field in enumerate(self.model.from_data):
-            value = _value_at(said, field)
-            if value is None:
-                raise self.document.wrong(
-                    ("from_data", index),
-                    f"this plan has no {field}: take it off the list, or write the place as the plan has it, such as "
-                    "unit.max_groups or tables.stays.columns.age",
-                )
-            yield SeenFact(field=field, value=_shown(value))
+        values = {field: _value_at(said, field) for field in self.model.from_data}
+        stale = [field for field, value in values.items() if value is None]
+        if stale:
+            named = "; ".join(f"{field}{self._line_of(field)}" for field in stale)
+            raise self.document.wrong(
+                ("from_data", self.model.from_data.index(stale[0])),
+                f"this plan has no {named}: take {'it' if len(stale) == 1 else 'them'} off the list, or write the "
+                "place as the plan has it, such as unit.max_groups or tables.stays.columns.age",
+            )
+        yield from (SeenFact(field=field, value=_shown(values[field])) for field in self.model.from_data)
+
+    def _line_of(self, field: str) -> str:
+        """Say in which line of a list a text stands, where it has a line of its own."""
+        lines = self.document.written.splitlines()
+        found = [
+            number for number, line in enumerate(lines, 1) if line.strip().strip(",") in (f'"{field}"', f"'{field}'")
+        ]
+        return f" (line {found[0]})" if found else ""
 
     def _schedule(self) -> Schedule:
         said = self.model.schedule

@@ -206,6 +206,14 @@ class TestMarks:
         with pytest.raises(InvalidParameter, match=r"plan\.toml, line \d+, from_data.*no unit\.max_group"):
             read_release_plan(tmp_path / "plan.toml")
 
+    def test_all_marks_of_nothing_are_told_at_once_with_their_lines(self, tmp_path):
+        text = plan_of(tmp_path, people()).replace("from_data = [\n", 'from_data = [\n  "publish.a",\n  "publish.b",\n')
+        (tmp_path / "plan.toml").write_text(text)
+        first = text.splitlines().index('  "publish.a",') + 1
+        named = rf"no publish\.a \(line {first}\); publish\.b \(line {first + 1}\): take them off"
+        with pytest.raises(InvalidParameter, match=named):
+            read_release_plan(tmp_path / "plan.toml")
+
     def test_the_check_tells_them(self, tmp_path):
         plan_of(tmp_path, people())
         assert "not protected: " in str(check(read_release_plan(tmp_path / "plan.toml")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from fractions import Fraction
 
 import pytest
@@ -160,6 +161,18 @@ def test_the_list_of_prices_names_tables_errors_and_what_to_change(tmp_path):
     document = json.loads(priced.to_json())
     assert [table["name"] for table in document["tables"]] == [table.name for table in priced.tables]
     assert document["epsilon"] == priced.epsilon
+
+
+def test_a_mean_is_one_number_and_a_median_tells_its_rank(tmp_path):
+    count, mean = "COUNT(*) AS stays FROM stays GROUP BY sex", "AVG(cost) AS stays FROM stays GROUP BY sex"
+    median = ("COUNT(*) AS stays FROM stays GROUP BY ward", "COUNT(*) AS stays, MEDIAN(cost) AS middle FROM stays")
+    alone = str(price(plan_in(tmp_path, (f"sex, {count}", f"sex, {mean}"), ("relative_error = 0.02", "share = 0.2"))))
+    assert "by_sex pays for" not in alone
+    assert "stays pays for 2 numbers in every group" in alone  # The family with a count and a sum.
+    assert "Quantiles" not in alone
+    text = str(price(plan_in(tmp_path, ("ward, " + median[0], median[1]), ("delta = 1e-8\nshare", "share"))))
+    told = r"· middle in wards: .* its rank is off by at most \d[\d,]* rows, with 95 % confidence"
+    assert re.search(told, text)
 
 
 def test_what_an_error_would_take_is_told(tmp_path):

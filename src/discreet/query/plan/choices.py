@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.formatting import significant_up
+from discreet.formatting import plain
 from discreet.mechanisms.exponential import worst_case_shortfall
 from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
@@ -18,7 +19,16 @@ from discreet.query.answer_columns import ExactNumbers, Values
 from discreet.query.bounding.aggregation import Values as Kept
 from discreet.query.plan.draft import Chooser, FinalDraft, ModePick, Number, QuantilePick, TallySpec
 
-__all__ = ["counted_beside", "counts_its_values", "mode_factor", "mode_scores", "pick", "quantile_of", "reason"]
+__all__ = [
+    "counted_beside",
+    "counts_its_values",
+    "error_words",
+    "mode_factor",
+    "mode_scores",
+    "pick",
+    "quantile_of",
+    "reason",
+]
 
 
 def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -75,7 +85,7 @@ def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray
 
 def reason(draft: FinalDraft, place: int) -> str:
     """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
-    return f"{_error(draft, place)}; {_of_nothing(draft, place)}"
+    return f"{error_words(draft, place)}; {_of_nothing(draft, place)}"
 
 
 def counted_beside(draft: FinalDraft, place: int) -> int | None:
@@ -108,12 +118,14 @@ def _of_nothing(draft: FinalDraft, place: int) -> str:
     return said if counts_its_values(draft, place) else f"{said}; where all values of its rows are NULL it is arbitrary"
 
 
-def _error(draft: FinalDraft, place: int) -> str:
+def error_words(draft: FinalDraft, place: int) -> str:
+    """Say how far off a choice is, in whole rows, and how surely."""
     asked, chooser = draft.picks[place], draft.choosers[place]
     confidence = draft.spend.confidence
+    sure = f"with {plain(100 * confidence)} % confidence"
     if isinstance(asked, QuantilePick):
-        off = significant_up(quantile_of(draft, asked, chooser).rank_error(confidence))
-        return f"how far the value is off depends on the data; its rank is off by at most {off} rows"
+        off = math.ceil(quantile_of(draft, asked, chooser).rank_error(confidence))
+        return f"how far the value is off depends on the data; its rank is off by at most {off:,} rows, {sure}"
     factor = mode_factor(draft, chooser)
-    off = significant_up(worst_case_shortfall(factor=factor, candidates=len(asked.candidates), confidence=confidence))
-    return f"a choice has none; the most frequent value has at most {off} rows more than the chosen one"
+    off = math.ceil(worst_case_shortfall(factor=factor, candidates=len(asked.candidates), confidence=confidence))
+    return f"a choice has none; the most frequent value has at most {off:,} rows more than the chosen one, {sure}"

@@ -13,6 +13,9 @@ from discreet.formatting import significant_up
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
+from discreet.query.ast import ReleasedMeasure
+from discreet.query.plan.choices import error_words
+from discreet.query.plan.draft import Picked
 from discreet.query.plan.planner import PricedQuery
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.cumulative.series_price import PricedRunning
@@ -112,6 +115,7 @@ def as_text(release: PricedRelease) -> str:
     lines += _aligned([_HEADINGS, *(_row(table, release.delta) for table in release.tables)])
     hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
     lines += _section("Groups that nobody listed", hidden)
+    lines += _section("Quantiles and choices, which have no ±", map(" ".join, _chosen(release)))
     lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
     return "\n".join([*lines, *_section("What to change", advice(release))])
 
@@ -119,6 +123,16 @@ def as_text(release: PricedRelease) -> str:
 def _section(title: str, told: Iterable[str]) -> list[str]:
     found = [f"· {line}" for line in told]
     return ["", title, *found] if found else []
+
+
+def _chosen(release: PricedRelease) -> Iterator[tuple[str, str]]:
+    """Say how far off each column is that is chosen from its values."""
+    for table in release.tables:
+        draft = table.priced.draft
+        for output in draft.question.outputs:
+            recipe = draft.recipes[output.value.measure] if isinstance(output.value, ReleasedMeasure) else None
+            if isinstance(recipe, Picked):
+                yield f"{output.name} in {table.name}:", error_words(draft, recipe.pick)
 
 
 def _series(series: PricedRunning) -> str:
@@ -295,8 +309,8 @@ def _needed(
     held = min(amounts) <= _HELD * even
     yield f"{part}, for {column}{', and would take more: every table keeps half of an even part' if held else ''}"
     yield (
-        "to leave more for the others, narrow the bounds of what it adds up, publish it in fewer groups, or write its "
-        f'share or error. Or write split = "even" in [release]: each of {len(free)} tables then takes '
+        "to leave more for the others, narrow the bounds of what it adds up, or publish it in fewer groups. "
+        f'Or write split = "even" in [release]: each of {len(free)} tables then takes '
         f"{significant_up(100 * even / release.total, 2)} %, {column} errs {_change(release, max(amounts) / even)}, "
         f"and what takes least now {_change(release, min(amounts) / even)}"
     )
@@ -338,9 +352,14 @@ def _undeclared(release: PricedRelease) -> Iterator[str]:
 
 def _several(release: PricedRelease) -> Iterator[str]:
     for name, tables in _published(release).items():
-        numbers = max(len(table.priced.draft.bundles) for table in tables)
+        numbers = max(min(len(table.priced.draft.bundles), _columns(table)) for table in tables)
         if numbers > 1:
             yield f"{name} pays for {numbers} numbers in every group, evenly: with fewer each errs less"
+
+
+def _columns(table: PricedTable) -> int:
+    """Count what is asked for: a mean is one number to its readers, of a sum and a count."""
+    return sum(isinstance(output.value, ReleasedMeasure) for output in table.priced.draft.question.outputs)
 
 
 def _published(release: PricedRelease) -> dict[str, list[PricedTable]]:
