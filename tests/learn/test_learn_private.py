@@ -386,6 +386,17 @@ class TestMisuse:
         private.close()
         assert pickle.loads(pickle.dumps(model)) is not None
 
+    def test_a_model_is_free_after_the_last_step_and_not_compiled_before(self):
+        model = model_of()
+        private = run(model)
+        with pytest.raises(Refused, match="cannot be compiled"):
+            torch.jit.script(model)
+        private.fit(progress=False)
+        assert pickle.loads(pickle.dumps(model)) is not None
+        assert not any(part._forward_hooks for part in model.modules())
+        with pytest.raises(Refused):
+            private.step(torch.zeros(1))
+
     def test_a_model_that_is_made_private_again_leaves_its_first_run(self):
         model = model_of()
         first, second = run(model), run(model)

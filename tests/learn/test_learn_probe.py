@@ -8,6 +8,7 @@ from learn_zoo import BAD, BAD_LOSSES, GOOD, PLAIN, ROWS, Between, cross_entropy
 from torch import nn
 from torch.nn import functional
 
+import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.layers import prepare, probe
 
@@ -119,3 +120,20 @@ def test_uneven_kernels_are_told_from_mixing():
     model = Between(lambda x: x * (1 + shift))
     with pytest.raises(Refused, match="multiple of 32"):
         probe(model, cross_entropy, PLAIN, ROWS)
+
+
+def test_rows_of_64_bits_are_told_by_torchs_own_words_and_the_parameter_by_its_name():
+    model, y = nn.Linear(3, 2), torch.zeros(8, dtype=torch.long)
+    with pytest.raises(Refused, match=r"(?s)Double.*x\.float\(\).*watch=\(x, y\)") as told:
+        dp.make_private(
+            model,
+            torch.optim.SGD(model.parameters(), lr=1.0),
+            (torch.zeros(8, 3).double(), y),
+            loss=nn.CrossEntropyLoss(reduction="none"),
+            epsilon=1,
+            delta=1e-5,
+            batch_size=4,
+            public_rows=8,
+            epochs=1,
+        )
+    assert "pass public=" not in str(told.value)

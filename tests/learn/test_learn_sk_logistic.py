@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from sk_purse import Purse, Watched
@@ -313,3 +314,18 @@ def test_intervals_cover_93_of_100_over_2000_fits(method: str, relation: str) ->
     print(f"{method}, {relation}: {hits} of {told} covered")
     assert told >= 0.98 * 6000
     assert hits >= 0.93 * told - 3.1 * (0.93 * 0.07 * told) ** 0.5
+
+
+def test_a_summary_names_the_columns_that_hide_each_other() -> None:
+    """Three columns of which two are nearly one: no such budget tells them apart, and the third is not named."""
+    generator = np.random.default_rng(5)
+    first, third = generator.normal(size=(2, 5000))
+    rows = pd.DataFrame({"first": first, "second": first + generator.normal(size=5000) / 1000, "third": third})
+    labels = (first + generator.normal(size=5000) > 0).astype(int)
+    for method in ("objective", "newton"):
+        summary = estimator(method=method, epsilon=1).fit(rows, labels).summary()
+        assert "Intervals are unbounded" in summary.covers
+        named = summary.covers.partition("Hidden most, together: ")[2]
+        assert sorted(named.rstrip(".").split(", ")) == ["first", "second"]
+        assert [line.split()[-1] for line in str(summary).splitlines()[2:6]] == ["unbounded"] * 4
+        assert summary._repr_html_().count("unbounded") >= 4

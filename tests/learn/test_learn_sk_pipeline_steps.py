@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from sklearn.preprocessing import (
 from sklearn.preprocessing import StandardScaler as PlainScaler
 
 import discreet as dp
+from discreet.errors import Refused
 from discreet.learn.sklearn import GaussianNB, LinearRegression, PrivateSearch, RowFunction, StandardScaler
 
 ROWS = 400
@@ -361,3 +363,47 @@ def test_a_worker_that_hides_the_pipeline_is_refused_with_a_session() -> None:
     with parallel_backend("threading", n_jobs=2), pytest.raises(dp.Refused):
         both.fit(X, Y)
     assert not purse.charges
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        (OneHotEncoder(sparse_output=False), "(OneHotEncoder: say categories=[[…], …])"),
+        (SimpleImputer(strategy="constant", fill_value=1), "(SimpleImputer: say keep_empty_features=True)"),
+        (SimpleImputer(), '(SimpleImputer: say strategy="constant", fill_value=…, keep_empty_features=True)'),
+        (PlainScaler(), "(StandardScaler of scikit-learn: use that of discreet.learn.sklearn)"),
+        (FunctionTransformer(lambda rows: rows), "(FunctionTransformer: say RowFunction(func)"),
+    ],
+)
+def test_a_refusal_names_the_step_and_what_it_lacks(step: Any, told: str) -> None:
+    line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
+    for inner in (step, make_column_transformer((step, [0, 1]))):
+        with pytest.raises(Refused, match=re.escape(told)):
+            make_pipeline(inner, line).fit(np.ones((4, 2)), np.ones(4))
+
+
+def test_with_a_session_a_refusal_names_what_an_encoder_or_one_of_ours_lacks() -> None:
+    line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1), session=Purse())
+    coder = OneHotEncoder(categories=[[0, 1]] * 2, sparse_output=False)
+    for step, told in (
+        (coder, '(OneHotEncoder: say handle_unknown="ignore")'),
+        (StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1)), "(StandardScaler: say session=…)"),
+    ):
+        with pytest.raises(Refused, match=re.escape(told)):
+            make_pipeline(step, line).fit(np.ones((4, 2)), np.ones(4))
+
+
+def test_bounds_that_a_column_transformer_loses_are_asked_for_with_a_pair_that_does() -> None:
+    scaler = make_column_transformer((StandardScaler(epsilon=1, delta=1e-6, bounds=(0, 1)), [0, 1]))
+    line = LinearRegression(epsilon=1, delta=1e-6, target_bounds=(0, 1))
+    with pytest.raises(Refused, match=r"within a ColumnTransformer.*they are lost"):
+        make_pipeline(scaler, line).fit(np.ones((40, 2)), np.ones(40))
+    assert make_pipeline(scaler, line.set_params(bounds=(-4, 4))).fit(np.ones((40, 2)), np.ones(40))[
+        -1
+    ].coef_.shape == (2,)
+
+
+def test_a_gap_without_a_session_names_the_imputer_that_is_taken() -> None:
+    line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
+    with pytest.raises(ValueError, match=r'NaN.*SimpleImputer\(strategy="constant", fill_value=…, keep_empty_features'):
+        line.fit(np.array([[np.nan], [1.0]]), np.ones(2))

@@ -7,12 +7,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from learn.sk_purse import Purse, Watched
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
@@ -270,3 +272,15 @@ def test_a_search_can_be_cloned_and_keeps_its_session() -> None:
 def test_nonsense_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):
         search(**wrong).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize("categories", ["auto", [["a", "b"]]])
+def test_steps_that_code_texts_are_refused_with_a_way_out(categories: Any) -> None:
+    """Candidates are handed numbers: texts raised pandas' error, or were gaps where a session paid."""
+    coder = OneHotEncoder(categories=categories, handle_unknown="ignore", sparse_output=False)
+    for purse in (None, Purse()):
+        with pytest.raises(Refused, match="code the table before the search"):
+            search(make_pipeline(coder, bayes()), {"gaussiannb__var_smoothing": [1e-4, 1]}, session=purse).fit(
+                pd.DataFrame({"x": ["a", "b"]}), [0, 1]
+            )
+        assert purse is None or not purse.charges

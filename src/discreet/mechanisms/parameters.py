@@ -72,7 +72,10 @@ def small_delta(delta: Number, *, public_rows: int | None, allow_large_delta: bo
     """Refuse a delta that lets a mechanism publish one person's record out of the declared number of rows."""
     chance = probability(delta, name="delta")
     if chance == 0 or chance == 1:
-        raise InvalidParameter("delta must lie strictly between 0 and 1; leave it out for pure epsilon-DP")
+        raise InvalidParameter(
+            "delta must lie strictly between 0 and 1: say delta=1e-6 or so, much below one over the number of people. "
+            "For pure epsilon-DP leave it out where it has a default; what asks for it has no pure version"
+        )
     allowed = read_flag(allow_large_delta, name="allow_large_delta")
     people = 0 if public_rows is None else positive_integer(public_rows, name="public_rows")
     if chance * people >= 1 and not allowed:

@@ -112,6 +112,13 @@ class TrainingTable:
         return class_codes(self._y, classes)
 
 
+_GAPS = (
+    "Without a session a gap is an error (with one it counts as the middle of its bounds). Fill it with a public "
+    'constant: SimpleImputer(strategy="constant", fill_value=…, keep_empty_features=True) may stand before this in a '
+    "Pipeline; imputers that learn a mean or a median from the rows are refused."
+)
+
+
 class PrivateEstimator(Paying):
     """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
 
@@ -149,9 +156,14 @@ class PrivateEstimator(Paying):
         return TrainingTable(frame, size, guess if size is None else size, X, y)
 
     def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
-        if y is None and not self._needs_target():
-            return validate_data(self, X, dtype=np.float64), None
-        return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
+        try:
+            if y is None and not self._needs_target():
+                return validate_data(self, X, dtype=np.float64), None
+            return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
+        except ValueError as error:
+            if "Input X contains NaN" not in str(error):
+                raise
+            raise ValueError(f"{str(error).splitlines()[0]} {_GAPS}") from None
 
     def _look(self, X: Any, y: Any) -> None:
         """Check kinds and shapes and set the names and the number of features."""

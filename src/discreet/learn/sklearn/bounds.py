@@ -129,8 +129,10 @@ def read_bounds(
             'this needs bounds=(low, high), or one such pair for each column: {"age": (0, 120), …}',
             reason="values are clamped to bounds that must not be read from the data: they set the noise",
             way_out="declare what is publicly known of the columns (units, a questionnaire, the law); or put "
-            "discreet.learn.sklearn.StandardScaler before this in a Pipeline: it clamps, and tells its bounds; or "
-            "ask a session for private_bounds and declare its answer",
+            "discreet.learn.sklearn.StandardScaler right before this in a Pipeline: it clamps, and tells its bounds "
+            "(within a ColumnTransformer or FeatureUnion, whose other columns have none, they are lost: then give one "
+            "pair here that holds all columns, such as bounds=(-4, 4), the limit of the scaler); or ask a session for "
+            "private_bounds and declare its answer",
         )
     pairs = given.tolist() if isinstance(given, np.ndarray) else given
     if not isinstance(pairs, Sequence) or isinstance(pairs, (str, bytes)) or not len(pairs):

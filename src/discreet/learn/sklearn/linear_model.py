@@ -69,18 +69,23 @@ class Summary:
     confidence: Fraction
     rows: tuple[SummaryRow, ...]
     covers: str  # what the intervals cover, or why there are none
+    is_unbounded: bool = False  # whether intervals were paid for, and any value goes with what was measured
 
     @property
     def _heads(self) -> tuple[str, str, str, str]:
         return "", "coefficient", "±", f"{plain(100 * self.confidence)} % interval"
 
     def __str__(self) -> str:
-        table = [self._heads, *(row.cells() for row in self.rows)]
+        table = [self._heads, *self._cells()]
         widths = [max(len(row[column]) for row in table) for column in range(4)]
         lines = [self._line(row, widths) for row in table]
         return "\n".join([f"{self.title}: {self.cost}", *lines, self.covers, _PROTECTED])
 
     __repr__ = __str__
+
+    def _cells(self) -> list[tuple[str, str, str, str]]:
+        cells = [row.cells() for row in self.rows]
+        return [(name, value, "", "unbounded") for name, value, *_ in cells] if self.is_unbounded else cells
 
     @staticmethod
     def _line(row: tuple[str, ...], widths: list[int]) -> str:
@@ -94,7 +99,7 @@ class Summary:
         from discreet.pages.kit import grid, paragraph, words
 
         sides = [place > 0 for place in range(len(self._heads))]
-        told = grid((row.cells() for row in self.rows), self._heads, right=sides)
+        told = grid(self._cells(), self._heads, right=sides)
         return f"{paragraph(f'{self.title}: {self.cost}')}{told}<small>{words(f'{self.covers} {_PROTECTED}')}</small>"
 
 
@@ -201,6 +206,7 @@ class LinearModel(PrivatePredictor):
                 for name, cell, pair in zip(self._names(), cells, ends, strict=True)
             ),
             covers=self._reason() if found is None else self._covers(),
+            is_unbounded=found is None and self._is_drowned,
         )
 
     def _covers(self) -> str:

@@ -121,7 +121,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
             self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
             self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
-            self._estimates = Estimates(fits.estimates, fits.errors)
+            self._estimates = Estimates(fits.estimates, fits.errors, fits.hidden)
             return self
 
     def _plan(self, table: TrainingTable, classes: int) -> ObjectivePlan | NewtonPlan:
@@ -224,6 +224,7 @@ class Fits:
     coefficients: Floats  # to predict with
     estimates: Floats  # without the pull of a ridge
     errors: Floats | None  # standard errors of the estimates
+    hidden: Floats | None = None  # a direction of the standardised columns that the noise hides
 
 
 @final
@@ -234,6 +235,7 @@ class LogisticFit:
     coefficients: Floats
     estimate: Floats
     errors: Floats | None  # by sampling and by noise; infinite where they cannot be told
+    hidden: Floats | None = None  # the direction that the noise hides most, where it hides any
 
 
 def fitted(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Fits:
@@ -246,6 +248,7 @@ def fitted(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integer
         coefficients=np.array([fit.coefficients for fit in fits]),
         estimates=np.array([fit.estimate for fit in fits]),
         errors=np.array(errors) if errors else None,
+        hidden=next((fit.hidden for fit in fits if fit.hidden is not None), None),
     )
 
 
@@ -300,13 +303,14 @@ def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> Logi
     factors = even.next_to(plain)
     place = found * factors
     curvature = matrix.measure(ground.rows(even), _steps(place))
-    inverse, is_known = _inverse(curvature, matrix.deviation)
+    inverse, hidden = _inverse(curvature, matrix.deviation)
     # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
     pull = inverse @ (float(objective.ridge) * place / factors**2)
     noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
     last = float(objective.output_variance) * 4.0**-FINE * factors**2
     covariance = inverse @ (curvature + np.diag(noise)) @ inverse + np.diag(last)
-    return LogisticFit(plain.turn @ found, even.turn @ (place + pull), _errors(even.turn, covariance, is_known))
+    errors = _errors(even.turn, covariance, hidden is None)
+    return LogisticFit(plain.turn @ found, even.turn @ (place + pull), errors, hidden)
 
 
 def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
@@ -319,11 +323,11 @@ def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFi
     matrix, last = plan.matrix, plan.last
     curvature = matrix.measure(data.rows, _steps(place))
     move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
-    inverse, is_known = _inverse(curvature, matrix.deviation)
+    inverse, hidden = _inverse(curvature, matrix.deviation)
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
     covariance = inverse @ (curvature + noise * np.eye(plan.dimension)) @ inverse
     found = turn @ (place + move)
-    return LogisticFit(found, found, _errors(turn, covariance, is_known))
+    return LogisticFit(found, found, _errors(turn, covariance, hidden is None), hidden)
 
 
 def _steps(place: Floats) -> Integers:
@@ -347,15 +351,15 @@ def _raised(matrix: Floats, deviation: float) -> Floats:
     return raised
 
 
-def _inverse(matrix: Floats, deviation: float) -> tuple[Floats, bool]:
-    """Invert a noisy matrix, and tell whether all its eigenvalues stand out of the noise.
+def _inverse(matrix: Floats, deviation: float) -> tuple[Floats, Floats | None]:
+    """Invert a noisy matrix, and return its weakest direction unless all eigenvalues stand out of the noise.
 
     In one direction the noise has one deviation, so that an eigenvalue above its length is known to a part.
     """
     values, vectors = np.linalg.eigh(matrix)
     least = max(_length(deviation, len(values)), 3 * deviation)
     inverse: Floats = (vectors / np.maximum(values, least)) @ vectors.T
-    return inverse, bool(values.min() >= least)
+    return inverse, None if values.min() >= least else vectors[:, 0]
 
 
 def _errors(turn: Floats, covariance: Floats, is_known: bool) -> Floats:
@@ -374,8 +378,9 @@ _COVERS = (
 )
 _NOT_ASKED = "no budget was kept for them, say inference=True."
 _DROWNED = (
-    "the noise hides how much the rows tell in some direction: use more rows, a larger budget or fewer columns, and "
-    "leave out columns that follow from others."
+    "the noise hides how much the rows tell in some direction. Columns that nearly follow from others make one: of "
+    "the columns of a coded category drop the commonest (OneHotEncoder(drop=[…])), and leave out what others tell; "
+    "else use more rows or a larger budget."
 )
 
 
@@ -386,6 +391,7 @@ class Estimates:
 
     values: Floats
     errors: Floats | None  # standard errors, infinite where none can be told; nothing where they were not asked for
+    hidden: Floats | None = None  # a direction of the standardised columns that the noise hides
 
     @property
     def reason(self) -> str | None:
@@ -397,6 +403,14 @@ class Estimates:
     @property
     def _lack(self) -> str:
         return "No intervals" if self.errors is None else "Intervals are unbounded"
+
+    def _direction(self, names: Sequence[str]) -> str:
+        """Name the columns that make up most of the hidden direction."""
+        if self.hidden is None or not len(self.hidden) == self.values.shape[1] == len(names):
+            return ""
+        sizes = np.abs(self.hidden)
+        chief = [names[place] for place in np.argsort(-sizes)[:6] if sizes[place] >= sizes.max() / 2]
+        return f" Hidden most, together: {', '.join(chief)}."
 
     def intervals(self, confidence: Fraction) -> Floats:
         """Return the ends of an interval for each coefficient."""
@@ -421,5 +435,6 @@ class Estimates:
                 SummaryRow(name=name, coefficient=value, interval=pair)
                 for name, value, pair in zip(names, values, ends, strict=True)
             ),
-            covers=_COVERS if self.reason is None else f"{self._lack}: {self.reason}",
+            covers=_COVERS if self.reason is None else f"{self._lack}: {self.reason}{self._direction(names)}",
+            is_unbounded=self.reason is not None and self.errors is not None,
         )

@@ -230,9 +230,9 @@ def refuse_unpaid_looks() -> None:
             reason="their scores are exact facts about private rows, and every fold would be charged anew",
             way_out="choose with discreet.learn.sklearn.PrivateSearch, whose whole price is charged once",
         )
-    if not all(all_pay(owner) for _, owner in above if _is_composed(owner)):
+    for owner in (owner for _, owner in above if _is_composed(owner) and not all_pay(owner)):
         raise Refused(
-            "a step of this pipeline learns from the rows, and no session is charged for it",
+            f"a step of this pipeline learns from the rows, and no session is charged for it{_named(owner, True)}",
             reason="what it keeps are exact facts about private rows, and one row would move all others after it",
             way_out=_WAY_OUT.format("all with the same session; "),
         )
@@ -250,7 +250,7 @@ def refuse_plain_steps() -> None:
         learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
         if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
             raise Refused(
-                "a step before this estimator is fitted on the rows, and is not private",
+                f"a step before this estimator is fitted on the rows, and is not private{_named(owner, False)}",
                 reason="one row would move all others after it, so the epsilon that is reported here would not hold",
                 way_out=_WAY_OUT.format(""),
             )
@@ -274,6 +274,30 @@ _WAY_OUT = (
     '(OneHotEncoder(categories=[…], handle_unknown="ignore", sparse_output=False)), Normalizer, Binarizer, '
     "PolynomialFeatures, and RowFunction for a function of single rows"
 )
+
+
+def _named(owner: Any, has_session: bool) -> str:
+    """Name the first step that is in the way, and what it lacks."""
+    step = next(_plain_steps(owner, has_session), None)
+    if step is None:
+        return ""
+    lacks = [text for kind, tell in _LACKS.items() if isinstance(step, kind) for text in tell(step, has_session)]
+    ours = type(step).__name__ if type(step).__name__ in _OURS else None
+    if isinstance(step, Paying):
+        lacks = ["session=…"]
+    elif ours is not None:
+        return f" ({ours} of scikit-learn: use that of discreet.learn.sklearn)"
+    return f" ({type(step).__name__}{': say ' + ', '.join(lacks) if lacks else ''})"
+
+
+def _plain_steps(step: Any, has_session: bool) -> Iterator[Any]:
+    if isinstance(step, COMPOSED):
+        for part in _parts(step):
+            yield from _plain_steps(part, has_session)
+    elif _is_private(step):
+        yield from [step] if has_session and step.session is None else []
+    elif not _learns_nothing(step, has_session=has_session) and not _has_private(step):
+        yield step
 
 
 def _is_composed(owner: Any) -> bool:
@@ -424,6 +448,34 @@ def _fills_a_constant(step: Any, _: bool) -> bool:
     return said and step.keep_empty_features and not step.add_indicator
 
 
+def _lacks_of_encoder(step: Any, has_session: bool) -> Iterator[str]:
+    if isinstance(step.categories, str):
+        yield "categories=[[…], …]"
+    yield from (f"{name}=None" for name in ("min_frequency", "max_categories") if getattr(step, name) is not None)
+    if has_session and step.handle_unknown not in ("ignore", "use_encoded_value"):
+        one_hot = isinstance(step, OneHotEncoder)
+        yield 'handle_unknown="ignore"' if one_hot else 'handle_unknown="use_encoded_value", unknown_value=-1'
+    if has_session and getattr(step, "sparse_output", False):
+        yield "sparse_output=False"
+
+
+def _lacks_of_imputer(step: Any, _: bool) -> Iterator[str]:
+    if step.strategy != "constant":
+        yield 'strategy="constant"'
+    if step.fill_value is None:
+        yield "fill_value=…"
+    if not step.keep_empty_features:
+        yield "keep_empty_features=True"
+    if step.add_indicator:
+        yield "add_indicator=False"
+
+
+_OURS = ("StandardScaler", "MinMaxScaler", "PCA", "KMeans")
+_LACKS: dict[Any, Callable[[Any, bool], Iterator[str]]] = {
+    (OneHotEncoder, OrdinalEncoder): _lacks_of_encoder,
+    SimpleImputer: _lacks_of_imputer,
+    FunctionTransformer: lambda *_: iter(("RowFunction(func) instead, if each row is made from that row alone",)),
+}
 _KNOWN: dict[type, Callable[[Any, bool], bool]] = {
     Binarizer: lambda *_: True,
     Normalizer: lambda *_: True,

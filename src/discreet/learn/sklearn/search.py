@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import ParameterGrid
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -128,6 +129,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Price, charge, fit all candidates and choose one."""
+        self._check_encoders()
         if self.session is None:
             X, y = self._checked(X, y, y_numeric=False)
         else:
@@ -144,6 +146,18 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             self.best_params_ = settings[self.best_index_]
             self.best_estimator_ = self._ours(fits[self.best_index_])
             return self
+
+    def _check_encoders(self) -> None:
+        """Refuse steps that code texts: candidates are handed numbers, and a text would be a gap."""
+        for step in self.estimator.get_params(deep=True).values():
+            if isinstance(step, (OneHotEncoder, OrdinalEncoder)) and not _codes_numbers(step):
+                raise Refused(
+                    f"a search hands rows to its candidates as numbers, and {type(step).__name__} codes texts",
+                    reason="a text would be a gap in every candidate",
+                    way_out="code the table before the search, with declared categories, which learns nothing from "
+                    'the rows: coded = coder.set_output(transform="pandas").fit_transform(X), and search over the '
+                    "steps behind it",
+                )
 
     def _settings(self) -> list[dict[str, Any]]:
         given = self.candidates
@@ -299,6 +313,12 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _codes_numbers(encoder: Any) -> bool:
+    """Tell whether all declared categories are numbers."""
+    said = encoder.categories
+    return not isinstance(said, str) and all(np.asarray(labels).dtype.kind in "biuf" for labels in said)
 
 
 def _is_found(classes: Any) -> bool:

@@ -173,6 +173,7 @@ class PrivateTraining:
         self._witness = Witness(losses)
         self._process = os.getpid()
         self._end = weakref.finalize(self, _let_go, parts, self._guard, self._witness, folder)
+        self._free_model()
 
     @property
     def model(self) -> nn.Module:
@@ -353,6 +354,13 @@ class PrivateTraining:
             self.save()
         if self._callback is not None:
             self._callback(self._told(clip))
+        self._free_model()
+
+    def _free_model(self) -> None:
+        """Take the hooks off the model once no step is left, so that it is saved and compiled like any other."""
+        if self.finished:
+            self._witness.close()
+            self._parts.sums.close()
 
     def _is_block_done(self, folder: RunFolder) -> bool:
         return self._standing.begun >= min(folder.claimed, self._kept + self._every)

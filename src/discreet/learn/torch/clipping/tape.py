@@ -33,12 +33,22 @@ class RunHook:
     def __deepcopy__(self, memo: object) -> RunHook:
         return self
 
+    @property
+    def __name__(self) -> NoReturn:
+        """torch.jit.script compiles hooks by their names; this one must not be compiled into a model."""
+        raise _kept_to_the_run("compiled")
+
     def __reduce__(self) -> NoReturn:
-        raise Refused(
-            "a model that a private run is training cannot be pickled or saved whole",
-            reason="the run's hooks on it hold rows of the batch",
-            way_out="torch.save(model.state_dict(), …), private.export(…), or save the model after private.close()",
-        )
+        raise _kept_to_the_run("pickled or saved whole")
+
+
+def _kept_to_the_run(done: str) -> Refused:
+    return Refused(
+        f"a model that a private run is training cannot be {done}",
+        reason="the run's hooks on it hold rows of the batch",
+        way_out="torch.save(model.state_dict(), …) or private.export(…); or do it after the last step or after "
+        "private.close(). A file that torch.save had begun is incomplete: delete it",
+    )
 
 
 @final

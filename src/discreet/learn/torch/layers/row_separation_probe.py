@@ -38,13 +38,27 @@ __all__ = [
 
 Finding = Callable[[str, str], Refused]
 
+_PUBLIC_ROWS = (
+    "if it needs other values, give two or more rows that are no secret: watch=(x, y) of make_private, or "
+    "public=(x, y) of probe"
+)
+
 
 def cannot_run(error: BaseException) -> Refused:
+    wide = (
+        "your rows are 64-bit floats and the weights are not: hand in x.float(); or " if "ouble" in str(error) else ""
+    )
     return Refused(
         "the model or its loss could not run on made-up rows",
-        reason=f"it raised {type(error).__name__} (above); made-up floats are between 0 and 1, whole numbers 0 or 1",
-        way_out="fix the model; if it needs other values, pass public=(x, y) with two or more rows that are no secret",
+        reason=f"it raised {type(error).__name__}: {_first_line(error)} (made-up floats are between 0 and 1, whole "
+        "numbers 0 or 1)",
+        way_out=f"{wide}fix the model; {_PUBLIC_ROWS}",
     )
+
+
+def _first_line(error: BaseException) -> str:
+    """Return what the model said of rows that are made up, or public."""
+    return (str(error).strip().splitlines() or ["no message"])[0].rstrip(".")
 
 
 def stops() -> Refused:
@@ -74,7 +88,7 @@ def require_losses(losses: Tensor, rows: int) -> None:
         raise Refused(
             "the loss is infinite or not a number on made-up rows",
             reason="rows cannot be compared there",
-            way_out="pass public=(x, y) with two or more rows that are no secret",
+            way_out=_PUBLIC_ROWS,
         )
 
 
