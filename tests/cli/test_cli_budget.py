@@ -40,6 +40,32 @@ def test_a_profile_says_how_to_declare_the_lifetime_budget_and_spends_nothing(di
     assert not (people / "people.ledger").exists()
 
 
+def test_no_ledger_is_made_before_somebody_agrees_to_the_price(discreet, people):
+    """Whoever does not agree, or is refused, has declared no lifetime budget, which could never be lowered again."""
+    before = sorted(people.iterdir())
+    lifetime = ("--lifetime-epsilon", "4", "--lifetime-delta", "1e-5")
+    priced = (*PROFILE[:-2], *lifetime)
+    assert "there is no terminal to ask on" in discreet(*priced).err
+    assert "exceeds --max-epsilon" in discreet(*priced, "--max-epsilon", "0.5").err
+    dear = ("profile", "people.csv", "--unit", "patient", "--epsilon", "9", "--max-epsilon", "9", *lifetime)
+    assert "does not fit into what is left" in discreet(*dear).err
+    (people / "domain.toml").write_text('[columns]\nclinic = { values = ["Harbour"], other = true }\n')
+    fit = ("synth", "fit", "people.csv", "--unit", "patient", "--domain", "domain.toml", "--delta", "1e-5",
+           "--rows-per-unit", "1", "--out", "model.safetensors", *lifetime)  # fmt: skip
+    assert "there is no terminal to ask on" in discreet(*fit, "--epsilon", "1").err
+    assert "does not fit into what is left" in discreet(*fit, "--epsilon", "9", "--max-epsilon", "9").err
+    (people / "domain.toml").unlink()
+    assert sorted(people.iterdir()) == before
+    went(discreet(*priced, "--max-epsilon", "1"))
+    assert (people / "people.ledger").exists()
+
+
+def test_a_policy_makes_no_ledger_before_somebody_agrees(discreet, folder):
+    before = sorted(folder.iterdir())
+    assert "there is no terminal to ask on" in discreet("profile", "policy.toml", "--epsilon", "0.1").err
+    assert sorted(folder.iterdir()) == before
+
+
 def test_profile_then_init_then_release(discreet, people):
     went(discreet(*PROFILE, "--lifetime-epsilon", "4"))
     drafted = went(discreet(*INIT))

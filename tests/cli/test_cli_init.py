@@ -19,6 +19,8 @@ def test_without_a_terminal_nothing_of_the_file_is_told(discreet, folder):
     assert "Harbour" in plan
     assert "Harbour" not in ran.out + ran.err
     assert "2,000" not in ran.out + ran.err
+    assert "leave out values that fewer than 20 units have, and rows with other values are not counted" in ran.err
+    assert "# Lists may not be complete" in plan
     assert discreet("plan", "check", "first.toml").code == 0
 
 

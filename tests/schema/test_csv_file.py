@@ -179,3 +179,20 @@ def test_numbers_in_texts_of_any_table_are_read_by_their_format() -> None:
     for wrong in ("1.234.56", "%d", "1234;56", "", "1,2"):
         with pytest.raises(dp.InvalidParameter, match=r"how 1234\.56 is written"):
             dp.between(0, 1, format=wrong)
+
+
+def test_whole_numbers_need_no_word_about_a_decimal_mark(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("person;age;cost\n1;30;2,5\n2;40;3,5\n")
+    known = {"age": dp.between(0, 100, whole=True), "cost": dp.between(0, 100)}
+    with dp.Session(
+        dp.csv(file, delimiter=";", decimal=","),
+        unit=dp.Unit("person"),
+        budget=dp.Budget(epsilon=1),
+        ledger="memory",
+        dataset="a",
+        principal="ana",
+        columns=known,
+    ) as session:
+        notes = session.sql("SELECT SUM(age) AS a, SUM(cost) AS c FROM a", epsilon=1).notes
+    assert [note.split()[0] for note in notes if "is read as it is declared" in note] == ["cost"]

@@ -13,11 +13,11 @@ from discreet.cli.policies import declared_in
 from discreet.cli.release_support import Drafted
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
-from discreet.formatting import plain, shortened
+from discreet.formatting import enumerated, plain, shortened
 from discreet.ledger import Budget
 from discreet.privacy import NotPrivate
 from discreet.release import check, draft_plan, read_release_plan
-from discreet.release.draft.custodian_look import Proposal
+from discreet.release.draft.custodian_look import FEWEST, Proposal
 from discreet.release.draft.plan_draft import Draft, toml_value
 from discreet.schema.csv_file import CsvFile
 
@@ -64,6 +64,8 @@ def drafted(
         )
     if sys.stderr.isatty():
         note(str(NotPrivate(f"what was seen in {data.name}")))
+    if yes:
+        _note_left_out(seen.value)
     draft = seen.value if yes else _settled(seen.value, unit)
     found = declared_in(out.parent / draft["ledger"].value, draft["dataset"].value)
     spent = _as_declared(amounts if yes else _amounts(amounts, found), found)
@@ -74,6 +76,20 @@ def drafted(
     ):
         raise Refused("not confirmed; nothing was written")
     return _written(out, text)
+
+
+def _note_left_out(draft: Draft) -> None:
+    """Say which lists lack values, as the walk does; how many is for the custodian's terminal, not for a log."""
+    for one in draft.proposals:
+        if one.rarer and sys.stderr.isatty():
+            note(f"{one.field}: {one.rarer} rarer values are left out, and rows with them are not counted")
+    lists = [one for one in draft.proposals if isinstance(one.value, dict) and "categories" in one.value]
+    listed = [one.field.removeprefix("columns.") for one in lists]
+    if listed:
+        note(
+            f"lists that were read from the rows leave out values that fewer than {FEWEST} units have, and rows with "
+            f"other values are not counted: check {enumerated(list(map(printable, listed)))} against official lists"
+        )
 
 
 def _written(out: Path, text: str) -> Drafted:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, cast, final
 
 from discreet.cli.output import note, working
 from discreet.errors import DiscreetError, InvalidParameter, NotAuthorised, Refused
@@ -37,6 +37,7 @@ __all__ = [
     "with_progress",
 ]
 
+_MEMORY = "memory"  # instead of the path of a ledger
 _OF_PLANS = ("publish", "release", "running", "schedule", "output", "levels", "invariants")
 
 
@@ -126,12 +127,17 @@ def _only_account(place: Path) -> Account:
 
 
 @contextmanager
-def open_session(path: Path, *, principal: str | None, project: str = "") -> Iterator[Session]:
-    """Open a session as a policy or a plan says; progress is time, and goes to the terminal."""
+def open_session(path: Path, *, principal: str | None, project: str = "", agreed: bool = True) -> Iterator[Session]:
+    """Open a session as a policy or a plan says; progress is time, and goes to the terminal.
+
+    Before a price is `agreed` to, a ledger that is not there yet is not made: the session has one in memory.
+    """
     from discreet.query import Session
 
     with working("opening"):
         policy = with_progress(read_any_policy(path))
+        if not agreed and declared_in(policy.ledger, policy.dataset, anchor=policy.anchor) is None:
+            policy = replace(policy, ledger=cast(Path, _MEMORY), anchor=None)
         opened = Session.from_policy(policy, principal=asker(principal), project=project)
     with opened as session:
         yield session
@@ -154,7 +160,7 @@ class FilePlace:
         """The file of the ledger."""
         return self.source.with_suffix(".ledger") if self.ledger is None else self.ledger
 
-    def lifetime(self, epsilon: str, delta: str | None) -> Budget:
+    def lifetime(self, epsilon: str, delta: str | None, *, say: bool = True) -> Budget:
         """Return the lifetime budget: as the ledger has it, as it is said, or as a plan beside the data declares it."""
         found = declared_in(self.book, self.source.stem)
         if self.lifetime_epsilon is not None:
@@ -164,7 +170,8 @@ class FilePlace:
         planned = dict(self._planned())
         if len(set(planned.values())) == 1:
             name, budget = next(iter(planned.items()))
-            note(f"lifetime budget: {budget.describe()}, as {name} declares it")
+            if say:
+                note(f"lifetime budget: {budget.describe()}, as {name} declares it")
             return budget
         raise InvalidParameter(self._how_to_say(epsilon, delta, list(planned)))
 
@@ -203,8 +210,14 @@ class FilePlace:
 
 
 @contextmanager
-def open_place(place: FilePlace, epsilon: str, delta: str | None, *, principal: str | None) -> Iterator[Session]:
-    """Open a session on a plain file, under its lifetime budget, or as a policy says; this much will be asked of it."""
+def open_place(
+    place: FilePlace, epsilon: str, delta: str | None, *, principal: str | None, agreed: bool
+) -> Iterator[Session]:
+    """Open a session on a plain file, under its lifetime budget, or as a policy says; this much will be asked of it.
+
+    Before its price is `agreed` to, a ledger that is not there yet is not made: the session has one in memory. So
+    whoever says no, or is refused, has declared no lifetime budget.
+    """
     from discreet.query import Session, Unit
 
     source, unit = place.source, place.unit
@@ -213,16 +226,17 @@ def open_place(place: FilePlace, epsilon: str, delta: str | None, *, principal: 
             raise InvalidParameter(
                 f"{source.name} says whom to protect and where to charge: leave --unit, --ledger and the lifetime out"
             )
-        with open_session(source, principal=principal) as session:
+        with open_session(source, principal=principal, agreed=agreed) as session:
             yield session
         return
     if unit is None:
         raise InvalidParameter("say whom to protect: --unit COLUMN, or --unit row if each row is somebody else")
+    is_new = declared_in(place.book, source.stem) is None
     with Session(
         place.file or source,
         unit="row" if unit == "row" else Unit(unit),
-        budget=place.lifetime(epsilon, delta),
-        ledger=place.book,
+        budget=place.lifetime(epsilon, delta, say=not agreed),
+        ledger=_MEMORY if is_new and not agreed else place.book,
         dataset=source.stem,
         principal=asker(principal),
     ) as session:

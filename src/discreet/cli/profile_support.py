@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, Styled, note, working
 from discreet.cli.policies import FilePlace, open_place
 from discreet.cli.spending import PriceTag, agree, limit_of
+from discreet.errors import BudgetExceeded
 from discreet.release import plan_profile
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def profiled(
     place: FilePlace, wanted: ProfileRequest, *, principal: str | None, max_epsilon: str | None, out: Path
 ) -> ProfileAnswer:
     """Price a profile, agree, pay, and write its page."""
-    with open_place(place, wanted.epsilon, wanted.delta, principal=principal) as session:
+    with open_place(place, wanted.epsilon, wanted.delta, principal=principal, agreed=False) as session:
         with working("planning"):
             plan = plan_profile(session, **asdict(wanted))
         if all(session.ledger.charged(key) is not None for key in plan.charges):
@@ -46,8 +47,11 @@ def profiled(
             if plan.read_as_text:
                 note(plan.read_as_text)
             agree(price, limit=limit_of(max_epsilon), what="this profile")
+            if not plan.affordable:
+                raise BudgetExceeded(asked=plan.cost, left=session.left)
+    with open_place(place, wanted.epsilon, wanted.delta, principal=principal, agreed=True) as session:
         with working("profiling"):
-            found = plan.release()
+            found = plan_profile(session, **asdict(wanted)).release()
             written = found.write(out)
         note(session.money(like=plan.event))  # A profile is one thing, whatever number of charges its rounds are.
         return ProfileAnswer.of(found, written)

@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, Styled, note, working
 from discreet.cli.policies import FilePlace, open_place, open_session
 from discreet.cli.spending import PriceTag, agree, limit_of
-from discreet.errors import InvalidParameter
+from discreet.errors import BudgetExceeded, InvalidParameter
 from discreet.formatting import significant_up
 from discreet.ledger.private_files import place
 from discreet.query import Session
 from discreet.schema.csv_file import CsvFile
-from discreet.synth import Category, load, plan
+from discreet.synth import Category, Domain, load, plan
 from discreet.synth.domain.domain_file import domain_text, names_text, read_domain
 from discreet.synth.domain.source_tables import domain_of_session, table_of
 from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
 from discreet.synth.synthesis import refitting
+from discreet.synth.synthesis_plan import SynthesisPlan, is_affordable
 
 if TYPE_CHECKING:
     from discreet.lab.evaluation.evaluation import Evaluation
@@ -64,7 +65,7 @@ def drafted(source: Path, file: Path | CsvFile, table: str | None, out: Path) ->
     if source.suffix != ".toml":
         names = list(table_of(file).names)
         return _written(out, names_text(names), names, unfinished=names)
-    with _policy(source, None) as session:
+    with open_session(source, principal=None, agreed=False) as session:
         domain = domain_of_session(session, table)
     return _written(out, domain_text(domain), list(domain.names), unfinished=[])
 
@@ -81,25 +82,33 @@ def fitted(
     """Price a fit, agree, pay, fit, and write the model."""
     _check_writable(out)
     domain = None if wanted.domain is None else read_domain(wanted.domain)
-    with open_place(where, wanted.epsilon, wanted.delta, principal=principal) as session:
-        with working("planning"):
-            planned = plan(
-                wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
-                wanted.method,
-                domain=domain,
-                epsilon=wanted.epsilon,
-                delta=wanted.delta,
-                unit=session.unit.called,
-                rows_per_unit=wanted.rows_per_unit,
-                label=wanted.label,
-                session=session,
-            )
+    with open_place(where, wanted.epsilon, wanted.delta, principal=principal, agreed=False) as session:
+        planned = _planned(session, wanted, domain)
         note(planned.description)
-        agree(_price(planned.promise.epsilon, planned.promise.delta), limit=limit_of(max_epsilon), what="this model")
-        model: SyntheticModel = planned.fit(progress=sys.stderr.isatty())
+        price = _price(planned.promise.epsilon, planned.promise.delta)
+        agree(price, limit=limit_of(max_epsilon), what="this model")
+        if not is_affordable(session, planned.promise):
+            raise BudgetExceeded(asked=price.words, left=session.left)
+    with open_place(where, wanted.epsilon, wanted.delta, principal=principal, agreed=True) as session:
+        model: SyntheticModel = _planned(session, wanted, domain).fit(progress=sys.stderr.isatty())
     model.save(out)
     _note_nothing_found(model)
     return FittedModel.of(model, out)
+
+
+def _planned(session: Session, wanted: FitRequest, domain: Domain | None) -> SynthesisPlan:
+    with working("planning"):
+        return plan(
+            wanted.table or next(name for name, one in session.catalogue.tables.items() if one.private),
+            wanted.method,
+            domain=domain,
+            epsilon=wanted.epsilon,
+            delta=wanted.delta,
+            unit=session.unit.called,
+            rows_per_unit=wanted.rows_per_unit,
+            label=wanted.label,
+            session=session,
+        )
 
 
 def _note_nothing_found(model: SyntheticModel) -> None:

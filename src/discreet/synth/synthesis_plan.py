@@ -32,6 +32,7 @@ __all__ = [
     "choose_for_images",
     "choose_for_table",
     "image_method",
+    "is_affordable",
     "model_class",
     "paid",
     "plan_images",
@@ -215,6 +216,11 @@ def _payable(session: Payer, promise: Promise) -> Event:
     plain = ApproxDP(Fraction(promise.epsilon), promise.delta)
     fits = {event: _fits(affords, event) for event in (promise.event, plain)}
     return next((event for wanted in (True, False) for event in fits if fits[event] is wanted), promise.event)
+
+
+def is_affordable(session: Session, promise: Promise) -> bool:
+    """Tell whether what will be charged fits now; what has no price at all is left to the charge to refuse."""
+    return _fits(session.affords, _payable(session, promise)) is not False
 
 
 def _fits(affords: Callable[[Event], bool], event: Event) -> bool | None:

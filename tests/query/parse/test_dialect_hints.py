@@ -31,6 +31,12 @@ def test_names_of_two_words_stand_in_double_quotes(sql: str) -> None:
     assert 'double quotes: "stay days"' in hint(sql)
 
 
+def test_the_word_unit_is_answered_with_the_column_that_it_is() -> None:
+    told = hint("SELECT COUNT(DISTINCT unit) AS n FROM people")
+    assert told == "the unit here is uid: COUNT(DISTINCT uid)"
+    assert read("SELECT COUNT(DISTINCT uid) AS n FROM people", BY_UNIT)
+
+
 def test_top_is_limit() -> None:
     assert "LIMIT 5" in hint("SELECT TOP 5 city, COUNT(*) AS n FROM people GROUP BY city")
     for first in ("FETCH FIRST 5 ROWS ONLY", "FETCH NEXT ROW ONLY", "OFFSET 2 ROWS FETCH FIRST 5 ROWS ONLY"):

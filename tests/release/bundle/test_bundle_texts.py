@@ -310,6 +310,7 @@ class TestUnit:
         assert page.count("values and ± are of the counted rows") == 1
         assert "- `by_district`, `by_district_sex`, `middle`, `wards`: each household is counted" in page
         listed = dictionary_of(households)["tables"]
+        assert any("rows with other values are not counted" in one["hidden_groups"] for one in listed)
         assert all(any("household is counted" in note for note in table["notes"]) for table in listed)
 
     def test_a_value_of_a_group_that_may_be_empty_says_so_beside_the_value(self, households):

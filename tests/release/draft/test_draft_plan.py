@@ -252,6 +252,22 @@ def test_the_file_says_that_it_is_public_now(draft: Draft) -> None:
     assert "Left out" in written
 
 
+def test_lists_that_may_lack_values_say_so_and_not_how_many(draft: Draft) -> None:
+    """One patient has an illness of their own: whether a list lacks any must not be seen in the plan."""
+    assert (draft["columns.illness"].rarer, draft["columns.town"].rarer) == (1, 0)
+    text = draft.confirmed(epsilon=1)
+    told = next(line for line in text.splitlines() if line.startswith("# values are not counted. Add"))
+    assert told.removesuffix(", insured") == "# values are not counted. Add what the official list has: town, illness"
+    said = draft.answered("columns.town", {"categories": ["Harbour", "Hill", "Mill", "Quay"]})
+    assert "the official list has: illness" in said.confirmed(epsilon=1)
+
+
+def test_logarithms_are_not_added_up(tmp_path: Path) -> None:
+    values = [2.5 + place / 1000 for place in range(400)]
+    pq.write_table(pa.table({"person": range(400), "lnhhexp": values, "LogWage": values}), tmp_path / "ln.parquet")
+    assert draft_plan(tmp_path / "ln.parquet").value["publish.measures"].value == {"n": "COUNT(*)"}
+
+
 def test_the_schedule_takes_the_latest_kind_of_date(draft: Draft) -> None:
     assert draft["schedule.every"].value == "once"
     assert set(draft["schedule.column"].choices) == {"admitted", "noted", None}

@@ -179,7 +179,8 @@ class Scope:
         parts = self.parts if table is None else self._part(script, table, place)
         found = [column for part in parts for column in part.columns if column.name.lower() == name.lower()]
         if not found:
-            raise unknown(script, "column", name, [column.name for part in parts for column in part.columns], place)
+            names = [column.name for part in parts for column in part.columns]
+            raise unknown(script, "column", name, names, place, instead=self._instead(name))
         if len(found) > 1 and name.lower() not in self.shared:
             raise script.refuse(
                 place,
@@ -189,6 +190,16 @@ class Scope:
             )
         self._check_declared(script, found[0], place)
         return found[0]
+
+    def _instead(self, name: str) -> str | None:
+        """Say what stands for the word unit, which is how the manual calls whatever column it is."""
+        if name.lower() != "unit":
+            return None
+        found = [one.name for part in self.parts for one in part.columns if one.field.name in self.units]
+        if not found:
+            return None
+        unit = _as_written(found[0])
+        return f"the unit here is {unit}: COUNT(DISTINCT {unit})"
 
     def _check_declared(self, script: Script, column: ScopeColumn, place: Place) -> None:
         """Refuse a column of which not even the kind is known."""
@@ -225,8 +236,10 @@ def _text_hint(name: str, place: Place) -> str:
     return "" if not quoted else "a text stands in single quotes, '" + name.replace("'", "''") + "'; or "
 
 
-def unknown(script: Script, what: str, name: str, names: Sequence[str], place: Place) -> Exception:
-    """Refuse a name that is not there, and name the nearest, or else the first few that are."""
+def unknown(
+    script: Script, what: str, name: str, names: Sequence[str], place: Place, *, instead: str | None = None
+) -> Exception:
+    """Refuse a name that is not there, and say what to write `instead`: the nearest, or else the first few that are."""
     known = {each.lower(): each for each in reversed(names)}
     close = [known[each] for each in difflib.get_close_matches(name.lower(), known, n=3)]
     listed = ", ".join([*dict.fromkeys(names)][:_LISTED]) + (", …" if len(known) > _LISTED else "")
@@ -236,7 +249,9 @@ def unknown(script: Script, what: str, name: str, names: Sequence[str], place: P
         reason=f"none of the {len(known)} there are has it"
         if close and len(known) > _LISTED
         else f"the policy and the query name these: {listed or 'none'}",
-        way_out=f"did you mean {' or '.join(map(_as_written, close))}?"
+        way_out=instead
+        if instead is not None
+        else f"did you mean {' or '.join(map(_as_written, close))}?"
         if close
         else f"{_text_hint(name, place)}use one of them, or ask the custodian to add the {what}",
     )

@@ -47,7 +47,7 @@ from discreet.query.plan.draft import (
 from discreet.query.plan.measurements import plain_value
 from discreet.query.plan.output_columns import measures_in
 from discreet.query.policy import counted_rows
-from discreet.schema.columns import Kind
+from discreet.schema.columns import Kind, number_marks
 
 __all__ = ["Explanation", "explain", "notes"]
 
@@ -284,6 +284,8 @@ def _spellings(draft: FinalDraft) -> Iterator[str]:
         known = draft.catalogue.tables[table].columns.get(one.column)
         if known is None or known.stored is not Kind.TEXT:
             continue
+        if one.format is not None and known.facts.kind is Kind.INTEGER and not number_marks(one.format)[0]:
+            continue  # A decimal mark alone says nothing of whole numbers.
         if one.format is not None:
             how = f"as it is declared to be written ({one.format})"
         elif known.facts.kind.is_time:

@@ -65,6 +65,9 @@ def dictionary_of(published: Published) -> dict[str, Any]:
     }
 
 
+_LISTED = "none: every listed group is shown, empty ones too; rows with other values are not counted"
+
+
 def _table(published: Published, table: PublishedTable) -> dict[str, Any]:
     meanings = meanings_of(published.plan, table.plan)
     files = [_file(published, table, meanings, tidy=False)]
@@ -76,7 +79,7 @@ def _table(published: Published, table: PublishedTable) -> dict[str, Any]:
         "sql": table.plan.sql,
         "rows": len(table.raw),
         "confidence": str(table.raw.confidence),
-        "hidden_groups": table.threshold or "none: every group is listed, empty ones too",
+        "hidden_groups": table.threshold or _LISTED,
         "notes": list(table.raw.notes),
         "files": files,
     }

@@ -335,6 +335,7 @@ class Proposal:
     choices: tuple[Any, ...] = ()  # empty: anything that fits
     from_data: bool = False  # whether the value depends on the rows, rather than on the names and types of columns
     read: tuple[Any, ...] = ()  # what was proposed from the rows before somebody said something else
+    rarer: int = 0  # values that a proposed list leaves out, because few units have them
 
 
 def by_name(column: str) -> bool:
@@ -375,7 +376,12 @@ def declaration(seen: SeenColumn) -> Proposal:
     others = [one for one in (value, _bounded(seen), _listed(seen), {"kind": "text"}, None) if one is not None]
     choices = [one for place, one in enumerate(others) if one not in others[:place]]
     return Proposal(
-        field=f"columns.{seen.name}", value=value, why=why, choices=(*choices, None), from_data=shows_rows(value)
+        field=f"columns.{seen.name}",
+        value=value,
+        why=why,
+        choices=(*choices, None),
+        from_data=shows_rows(value),
+        rarer=seen.rare if isinstance(value, dict) and "categories" in value else 0,
     )
 
 

@@ -20,6 +20,7 @@ from discreet.pages.progress import working
 from discreet.privacy.not_private import NotPrivate
 from discreet.query.session.catalogue_builder import nearest
 from discreet.release.draft.custodian_look import (
+    FEWEST,
     FileLook,
     Proposal,
     SeenColumn,
@@ -74,7 +75,7 @@ def plan_text(
         _section("budget", "what may be spent on these data, ever", _budget(ever)),
         _section(f"tables.{_key(table)}", "", {"source": source}),
         "" if csv is None else _section(f"tables.{_key(table)}.csv", "how the file is written", _written(csv)),
-        _columns(said, table),
+        _columns(said, table, seen),
         _section("release", "what one release of all tables may spend together", _budget(once) | {"split": "even"}),
         _schedule(said),
         _section("output", "", {"folder": "published"}),
@@ -112,7 +113,7 @@ def _budget(spending: Spending) -> dict[str, Any]:
     return {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
 
 
-def _columns(said: Mapping[str, Any], table: str) -> str:
+def _columns(said: Mapping[str, Any], table: str, seen: Sequence[str]) -> str:
     columns = {field.removeprefix("columns."): value for field, value in said.items() if field.startswith("columns.")}
     declared = {name: value for name, value in columns.items() if value is not None}
     left = [name for name, value in columns.items() if value is None]
@@ -121,8 +122,21 @@ def _columns(said: Mapping[str, Any], table: str) -> str:
         return comment
     return (
         comment
+        + _list_comment(declared, seen)
         + _code_comment(declared)
         + _section(f"tables.{_key(table)}.columns", "what lies outside is clamped, or in no group", declared)
+    )
+
+
+def _list_comment(declared: Mapping[str, Any], seen: Sequence[str]) -> str:
+    """Say that lists from the rows may lack values. How many they lack would tell of one person, so it is not said."""
+    listed = [name for name, one in declared.items() if isinstance(one, dict) and "categories" in one]
+    names = [printable(name) for name in listed if f"columns.{name}" in seen]
+    if not names:
+        return ""
+    return (
+        f"# Lists may not be complete: values that fewer than {FEWEST} units have are left out, and rows with other\n"
+        f"# values are not counted. Add what the official list has: {', '.join(names)}\n"
     )
 
 
@@ -525,6 +539,7 @@ def _from(folder: Path, file: Path) -> str:
 
 
 _ORDERED = re.compile(r"order($|_)|(^|_)(seq|sequence|index|idx|line|rank)($|_)", re.IGNORECASE)  # places in a list
+_LOGARITHM = re.compile(r"^(ln|log)", re.IGNORECASE)
 _MOST_KEYS = 8
 _MOST_PAIRS = 200  # groups of a table by two columns
 _MOST_GROUPS = 100  # of a table by one column
@@ -568,4 +583,6 @@ def _is_amount(seen: SeenColumn) -> bool:
     said = declaration(seen).value
     if not seen.kind.is_number or not said or "low" not in said or names_code(seen.name) or seen.is_sequence:
         return False
+    if _LOGARITHM.search(seen.name):
+        return False  # A sum of logarithms is one of a product, which nobody asks for.
     return seen.kind is Kind.REAL or names_amount(seen.name)
