@@ -334,6 +334,7 @@ def test_cells_and_columns_show_themselves_and_take_a_format() -> None:
     assert repr(column[0]) == str(column[0]) == "1,250 ± 3"
     assert repr(column) == f"n: 1,250 ± 3, {', '.join(f'{n} ± 3' for n in range(7))}, … 1 more"
     assert f"{column[0]:.2f}" == "1250.00"
+    assert f"{Cell(None):.2f}" == str(Cell(None))  # Such as the mean of a group that may be empty.
     assert f"{column[0]}" == "1,250 ± 3"
     assert column[0].interval() == (1247, 1253)
     assert Cell("a").interval() is None

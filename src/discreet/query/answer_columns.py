@@ -106,7 +106,7 @@ class Cell(NamedTuple):
         return cell_text(self)
 
     def __format__(self, spec: str) -> str:
-        return format(self.estimate, spec) if spec else str(self)
+        return format(self.estimate, spec) if spec and self.value is not None else str(self)
 
 
 @final
