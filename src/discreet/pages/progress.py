@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
+from itertools import count
 from threading import Event, Thread
 from typing import Any, Protocol, TextIO, final
 
@@ -20,6 +20,7 @@ from discreet.pages.svg import words
 
 __all__ = ["Working", "clear", "show_limit", "wants_colour", "working"]
 
+_displays = count()  # Of this process: a notebook tells them apart by number.
 _SILENT = 1.0  # Seconds: what takes no longer needs no progress.
 
 
@@ -176,7 +177,11 @@ class _Notebook:
     beat = 0.5
 
     def __init__(self, shell: Any) -> None:
-        self._publish, self._id, self._shown = shell.display_pub.publish, uuid.uuid4().hex, False
+        self._publish, self._id, self._shown = (
+            shell.display_pub.publish,
+            f"discreet-{os.getpid()}-{next(_displays)}",
+            False,
+        )
 
     def show(self, current: Working) -> None:
         bar = f'<progress value="{current.done}" max="{current.total}"></progress> ' if current.total else ""
