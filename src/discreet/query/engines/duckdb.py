@@ -138,7 +138,10 @@ class DuckDBEngine:
         return self._ask(work, list(self._held), deadline)
 
     def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
-        """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""
+        """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private.
+
+        Rows come in no order: blocks of a file are read side by side. What belongs together is read at once.
+        """
         asked = ", ".join(self._stored(table, name, number=name in numbers) for name in columns)
         sql = f"SELECT {asked} FROM {self._relation(table)}"
         return self._ask(lambda connection: connection.sql(sql).to_arrow_table(), [table], deadline)
