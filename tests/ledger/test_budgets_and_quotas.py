@@ -345,6 +345,8 @@ def test_a_clock_that_goes_back_gives_nothing_back(clock: Clock) -> None:
         ("day", timedelta(hours=11), timedelta(hours=13)),
         ("week", timedelta(days=6), timedelta(days=7)),
         ("month", timedelta(days=25), timedelta(days=26)),
+        ("quarter", timedelta(days=55), timedelta(days=56)),
+        ("year", timedelta(days=239), timedelta(days=240)),
         (timedelta(seconds=90), timedelta(seconds=89), timedelta(seconds=90)),
     ],
 )
@@ -401,7 +403,7 @@ def test_quotas_stay_until_they_are_changed_by_an_entry(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {}, {"window": "year"}, {"window": timedelta(0)}, {"window": timedelta(seconds=1.5)}, {"project": ""},
+        {}, {"window": "decade"}, {"window": timedelta(0)}, {"window": timedelta(seconds=1.5)}, {"project": ""},
         {"principal": 5}, {"window": 3600},
     ],
 )  # fmt: skip

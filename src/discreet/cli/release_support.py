@@ -183,7 +183,7 @@ class PriceList:
     epsilon: float
     delta: str
     total: Total
-    releases_in_lifetime_budget: int
+    releases_in_lifetime_budget: int | None
     lifetime_budget: str
     tables: list[TablePrice]
     running: list[dict[str, Any]]  # series of totals, each paid for once, for all its days

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -29,6 +30,7 @@ __all__ = [
     "declaration",
     "declare",
     "quotas_as_split",
+    "windows_words",
 ]
 
 # --- book: What is declared for a data set, and which sums a charge is added to. ---
@@ -72,7 +74,7 @@ class Book:
         whom = f"one {self.account.unit} ({self.account.relation.value})"
         if budget.kind != "unlimited":
             return f"all charges together: {budget.describe()} for {whom}"
-        return f"{' and '.join(map(_per_window, self.windows()))} for {whom}; there is no lifetime limit"
+        return f"{windows_words(self.windows())} for {whom}; there is no lifetime limit"
 
     def stands(self, spent: object, left: object) -> Described:
         """Say what is guaranteed, what was spent and what is left."""
@@ -82,7 +84,7 @@ class Book:
 
     def windows(self) -> list[Quota]:
         """Return the quotas per window over all charges: the guarantee of a data set without a lifetime budget."""
-        return [quota for quota, _ in self.quotas if quota.window and not quota.project and not quota.principal]
+        return [quota for quota, _ in self.quotas if quota.is_guarantee]
 
     def text(self) -> str:
         """Write the declaration in its one form."""
@@ -107,6 +109,11 @@ class Book:
         """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
         chosen, kept = declare(self.account, quotas).quotas, dict(self.quotas)
         return Book(self.account, self.rule, tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
+
+
+def windows_words(quotas: Iterable[Quota]) -> str:
+    """Say what the quotas per window over all charges promise, where they are the guarantee."""
+    return " and ".join(_per_window(quota) for quota in quotas if quota.is_guarantee)
 
 
 def _per_window(quota: Quota) -> str:

@@ -215,6 +215,7 @@ EACH = "*"  # Each project, or each analyst, has a quota of its own.
 Window = timedelta | str | None
 _SECOND = 1_000_000  # Times are whole microseconds since 1970, in UTC.
 _NAMED = {"day": 86_400, "week": 604_800}
+_MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _MONDAY = 4 * 86_400  # 1970 began on a Thursday.
 
 
@@ -224,13 +225,13 @@ class Quota:
     """A budget for some of the charges. All quotas and the lifetime budget are enforced at once.
 
     `project` and `principal` name one of them, `"*"` means each one apart, None all of them together. `window` is
-    "day", "week", "month" (in UTC) or a `timedelta`; a quota without one never starts anew.
+    "day", "week", "month", "quarter", "year" (in UTC) or a `timedelta`; a quota without one never starts anew.
 
     Args:
         budget: What the charges of one scope may spend.
         project: The project that it is for; `"*"` each one apart, None all together.
         principal: The user that it is for; `"*"` each one apart, None all together.
-        window: "day", "week", "month" or a `timedelta`; None never starts anew.
+        window: "day", "week", "month", "quarter", "year" or a `timedelta`; None never starts anew.
 
     Raises:
         InvalidParameter: If the window is none of these.
@@ -244,7 +245,7 @@ class Quota:
     budget: Budget
     project: str | None
     principal: str | None
-    window: str | None  # "day", "week", "month" or whole seconds
+    window: str | None  # "day", "week", "month", "quarter", "year" or whole seconds
 
     __repr__ = record
 
@@ -261,6 +262,11 @@ class Quota:
         values = {"budget": budget, "project": project, "principal": principal, "window": _read_window(window)}
         for name, chosen in values.items():
             object.__setattr__(self, name, chosen)
+
+    @property
+    def is_guarantee(self) -> bool:
+        """Whether it is for all charges of a window: without a lifetime budget this is what is guaranteed."""
+        return self.window is not None and self.project is None and self.principal is None
 
     def covers(self, *, project: str, principal: str) -> bool:
         """Tell whether a charge counts against this quota."""
@@ -281,9 +287,9 @@ class Quota:
         """Return which window a time, in microseconds since 1970, lies in."""
         if self.window is None:
             return 0
-        if self.window == "month":
+        if self.window in _MONTHS:
             moment = datetime.fromtimestamp(time // _SECOND, UTC)
-            return 12 * moment.year + moment.month - 1
+            return (12 * moment.year + moment.month - 1) // _MONTHS[self.window]
         shift = _MONDAY if self.window == "week" else 0
         return (time // _SECOND - shift) // _NAMED.get(self.window, int(self.window) if self.window.isdigit() else 1)
 
@@ -319,10 +325,12 @@ class Quota:
 
 
 def _read_window(window: Window) -> str | None:
-    if window is None or window in ("day", "week", "month"):
+    if window is None or window in _NAMED or window in _MONTHS:
         return window  # type: ignore[return-value]
     if not isinstance(window, timedelta) or window < timedelta(seconds=1) or window % timedelta(seconds=1):
-        raise InvalidParameter("window must be 'day', 'week', 'month' or a timedelta of whole seconds")
+        raise InvalidParameter(
+            "window must be 'day', 'week', 'month', 'quarter', 'year' or a timedelta of whole seconds"
+        )
     return str(window // timedelta(seconds=1))
 
 

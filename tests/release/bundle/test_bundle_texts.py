@@ -198,6 +198,7 @@ class TestGuarantee:
         assert claim.lifetime_guess is None
         assert claim.times is None
         assert "no lifetime budget" in guarantee_page(windows, claim)
+        assert "windows add up: ε = 1, pure per day; k days: kε." in guarantee_page(windows, claim)
         assert "there is no lifetime budget" in checklist_page(windows, claim)
 
     def test_how_many_releases_fit_is_what_the_ledger_says(self, published, tmp_path):

@@ -13,7 +13,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
 from discreet.query.plan.planner import joint_event
-from discreet.release import price, to_reach
+from discreet.release import check, price, to_reach
 from discreet.release.plan import catalogue_of
 
 ALLOWANCE = "epsilon = 1\ndelta = 1e-7"
@@ -139,6 +139,17 @@ def test_what_the_lifetime_budget_holds_is_told(tmp_path):
     )
     with pytest.raises(Refused, match=r"(?s)line 10, budget.*one kind"):
         price(plan_in(tmp_path, ("epsilon = 40\ndelta = 1e-5", "rho = 5")))
+
+
+def test_a_plan_may_have_a_budget_per_window_instead_of_a_lifetime_budget(tmp_path):
+    windows = ("epsilon = 40\ndelta = 1e-5", '\n[[quotas]]\nwindow = "year"\nepsilon = 4\ndelta = 1e-5')
+    priced = price(plan_in(tmp_path, LISTED, windows))
+    assert priced.lifetime is None
+    assert json.loads(priced.to_json())["releases_in_lifetime_budget"] is None
+    assert "per year; k years: kε, kδ. There is no lifetime budget." in str(priced)
+    assert "is right" in str(check(priced.plan))
+    with pytest.raises(Refused, match="a quota does not hold one release"):
+        check(plan_in(tmp_path, LISTED, (windows[0], windows[1].replace("epsilon = 4", "epsilon = 0.1"))))
 
 
 def test_series_that_are_paid_for_once_leave_less_for_releases(tmp_path):

@@ -76,7 +76,7 @@ class QuotaModel(Strict):
     """Whose quota it is; "*" gives each person one of their own; left out, all share it."""
     project: Name | None = None
     """Of which project; "*" gives each project one of its own; left out, all share it."""
-    window: Literal["day", "week", "month"] | None = None
+    window: Literal["day", "week", "month", "quarter", "year"] | None = None
     """How often it starts anew; left out, it never does."""
 
 

@@ -14,7 +14,7 @@ from typing import final
 from discreet.exact import up
 from discreet.formatting import significant_up
 from discreet.ledger import Account, Budget
-from discreet.ledger.accounts import declare
+from discreet.ledger.accounts import declare, windows_words
 from discreet.ledger.budget import Sums
 from discreet.ledger.filters import held
 from discreet.ledger.restoration import whole
@@ -68,6 +68,7 @@ class StatedGuarantee:
     guess: float  # how often the best attacker is right who starts at one half
     pair_guess: float  # the same from ε and δ alone, whatever noise has them
     budget: Budget  # for the lifetime of the data set
+    windows: str  # what quotas per window promise, where there is no lifetime budget
     lifetime_guess: float | None  # the same after everything the budget allows
     times: int | None  # how many releases like this one the lifetime budget holds
     left: Left | None  # of the lifetime budget, after what is in the bundle was charged
@@ -114,6 +115,7 @@ def claim_of(published: Published) -> StatedGuarantee:
         guess=best_guess(event, relation),
         pair_guess=best_guess(_pair(level, published.delta), relation),
         budget=policy.budget,
+        windows=windows_words(policy.quotas) if policy.budget.kind == "unlimited" else "",
         lifetime_guess=None if policy.budget.kind == "unlimited" else best_guess(whole(policy.budget), relation),
         times=_times(published),
         left=None if published.ledger is None else published.ledger.left,

@@ -271,8 +271,8 @@ def lifetime_words(claim: StatedGuarantee) -> str:
     """Say what all releases together may spend."""
     if claim.lifetime_guess is None:
         return (
-            "This data set has no lifetime budget: what is promised holds for each window of time, and windows add up. "
-            f"The policy says: {claim.budget.describe()}."
+            "This data set has no lifetime budget: what is promised holds for what is charged within one window of "
+            f"time, and windows add up: {claim.windows}."
         )
     held = "" if claim.times is None else f" Untouched, it would hold {claim.times:,} releases like this one."
     return (

@@ -172,7 +172,7 @@ def _check_tidy(plan: ReleasePlan, priced: PricedRelease) -> None:
 
 def _check_lifetime(plan: ReleasePlan, priced: PricedRelease) -> None:
     budget = plan.policy.budget.describe()
-    if priced.lifetime < 1:
+    if priced.lifetime is not None and priced.lifetime < 1:
         raise Refused(
             told_at(plan, ("budget",), "the lifetime budget does not hold one release"),
             reason=f"one release costs ε = {priced.epsilon:.4g}, the lifetime budget is {budget}, and the ledger keeps "

@@ -10,6 +10,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.formatting import significant_up
+from discreet.ledger.accounts import windows_words
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event, Gaussian
 from discreet.privacy.relation import Relation
@@ -75,7 +76,9 @@ class PricedRelease:
     epsilon: float  # of the whole release, at `delta`, rounded up
     delta: Fraction
     total: Fraction  # the sum of what is split: rho with Gaussian noise, epsilon with Laplace noise
-    lifetime: int  # how many such releases the lifetime budget holds, beside its running series and nothing else
+    lifetime: (
+        int | None
+    )  # how many such releases the lifetime budget holds, beside its running series; None without one
     running: tuple[PricedRunning, ...] = ()  # series of totals so far, each charged once and by itself
 
     @property
@@ -183,16 +186,19 @@ def _totals(release: PricedRelease) -> Iterator[str]:
         else " (Laplace noise)"
     )
     yield f"One release costs ε = {significant_up(release.epsilon)}{at}{amount}."
+    policy = release.plan.policy
+    if release.lifetime is None:
+        yield f"{windows_words(policy.quotas)}. There is no lifetime budget."
+        return
     held = f"{release.lifetime:,} such release{'' if release.lifetime == 1 else 's'}"
     beside = " beside its totals so far" if release.running else ""
-    budget = release.plan.policy.budget.describe()
-    yield f"The lifetime budget, {budget}, holds {held}{beside}{_until(release)}."
+    yield f"The lifetime budget, {policy.budget.describe()}, holds {held}{beside}{_until(release, release.lifetime)}."
 
 
-def _until(release: PricedRelease) -> str:
-    if release.plan.schedule.every is Every.ONCE or not 0 < release.lifetime <= 1000:
+def _until(release: PricedRelease, held: int) -> str:
+    if release.plan.schedule.every is Every.ONCE or not 0 < held <= 1000:
         return ""
-    return f": the last is {release.plan.schedule.period(release.lifetime - 1).label}"
+    return f": the last is {release.plan.schedule.period(held - 1).label}"
 
 
 def _row(table: PricedTable, delta: Fraction) -> tuple[str, ...]:

@@ -70,12 +70,14 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     )
 
 
-def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int:
+def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int | None:
     """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger.
 
-    What is in `before`, such as series that are paid for once, is charged first.
+    What is in `before`, such as series that are paid for once, is charged first. None where no lifetime budget ends it.
     """
     policy = plan.policy
+    if policy.budget.kind == "unlimited":
+        return None
     account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     try:
         with Ledger.open("memory", account) as book:
