@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,7 +34,7 @@ from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
 
-__all__ = ["SPENDS", "Loss", "NeighbourWorld", "exceeded", "loss_between", "price_of"]
+__all__ = ["SPENDS", "Loss", "NeighbourWorld", "SmallWorld", "exceeded", "loss_between", "price_of"]
 
 Key = tuple[Hashable, ...]
 SPENDS = (
@@ -243,6 +243,17 @@ class NeighbourWorld:
             else:
                 found += exceeded(compared[1], price_of(compared[0]))
         return found
+
+
+class SmallWorld(NeighbourWorld):
+    """One table `t`, and the same without each unit in turn; `units` tells whose each row is."""
+
+    def __init__(self, table: Any, units: Sequence[Hashable], unit: dp.Unit, columns: dict[str, Any]) -> None:
+        self.opened = ExitStack()
+        kept = [table.filter(np.array([one != gone for one in units])) for gone in dict.fromkeys(units)]
+        made = [self.opened.enter_context(closing(DuckDBEngine({"t": one}, threads=1))) for one in (table, *kept)]
+        self.whole, self.less = made[0], made[1:]
+        self.catalogue = build_catalogue(self.whole, {"t": None}, unit=unit, columns=columns)
 
 
 def exceeded(loss: Loss, most: Loss) -> list[str]:

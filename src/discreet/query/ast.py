@@ -241,6 +241,7 @@ class TableColumn:
     missing: Fraction | None = None  # declared: what takes the place of NULL, NaN and what does not parse
     format: str | None = None  # declared: how texts write it; None for ISO 8601, and for numbers as in SQL
     unit_key: UnitKey | None = None  # where it is no column of the data, but the unit made of several
+    of_unit: bool | None = None  # True: every row has the least of all rows of its unit in the table, before any filter
 
 
 @final

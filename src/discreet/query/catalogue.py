@@ -28,6 +28,7 @@ class CatalogueColumn:
     format: str | None = None  # of dates, timestamps and numbers in texts
     labels: tuple[tuple[Hashable, str], ...] = ()  # what values mean, for those who read answers
     unit_key: UnitKey | None = None  # of a unit that is made of several columns
+    of_unit: bool = False  # whether every row has the least value of all rows of its unit in the table
     stored: Kind | None = None  # of a private table: the kind of the type that it is stored in, where that is declared
 
     __repr__ = record

@@ -155,15 +155,16 @@ class Unit:
     @property
     def identity(self) -> str:
         """What tells units apart, in a sentence: the columns, and the time of a window."""
-        return enumerated(self._parts) if self._parts else self.called
+        return enumerated(self.parts) if self.parts else self.called
 
     @property
     def missing(self) -> str:
         """What a row lacks that belongs to no unit, in a sentence: one of the columns, or the time."""
-        return " or ".join(self._parts) if self._parts else self.called
+        return " or ".join(self.parts) if self.parts else self.called
 
     @property
-    def _parts(self) -> tuple[str, ...]:
+    def parts(self) -> tuple[str, ...]:
+        """The columns of the data that a unit is made of: those that tell units apart, and the time of a window."""
         return (*self.columns, *(() if self.time is None else (self.time,)))
 
     @property

@@ -33,6 +33,7 @@ __all__ = [
     "boolean",
     "categories",
     "check_format",
+    "check_of_rows",
     "declaration_of",
     "listed_values",
     "number_format",
@@ -128,6 +129,7 @@ _DAY_PARTS = ({"%Y", "%y"}, {"%m", "%b", "%B"}, {"%d"})
 _PARTS = {"%H", "%I", "%M", "%S", "%f", "%p"}.union(*_DAY_PARTS)
 _NUMBER = re.compile("1([., '_\u00a0\u202f]?)234([.,])56")
 _MOST_MEMBERS = 1_000_000
+_MOST_OF_UNIT = 10_000  # categories; each row is compared with all of them
 _LONGEST_LABEL = 200  # characters
 
 
@@ -144,6 +146,7 @@ class Declared:
         whole: Whether its numbers are whole; None leaves that to the type that it is stored in.
         format: How texts write dates and timestamps, as strptime knows it; or numbers, as 1234.56 would be.
         labels: What values of categories mean, as pairs of a value and its label.
+        of_unit: Whether it is one value for each unit: the least of all that its rows have.
 
     Examples:
         >>> declared = dp.between(0, 120, whole=True)
@@ -156,6 +159,7 @@ class Declared:
     whole: bool | None = None
     format: str | None = None  # of texts: of dates None is ISO 8601, of numbers None is 1234.56
     labels: tuple[tuple[Hashable, str], ...] = ()  # what is shown beside a category; no part of what is asked
+    of_unit: bool = False
 
     def __repr__(self) -> str:
         return _declaration(self)
@@ -179,12 +183,14 @@ class Declared:
 def _declaration(self: Declared) -> str:
     """Write a declaration as somebody would say it."""
     facts, told = self.facts, {"missing": self.missing, "whole": self.whole, "format": self.format}
+    own = "of_unit=True" if self.of_unit else ""
     if facts.kind is Kind.BOOLEAN:
-        return "boolean()"
+        return f"boolean({own})"
     if facts.members is not None:
-        return f"categories({one_line(list(facts.members))})"
+        return f"categories({one_line(list(facts.members))}{', ' if own else ''}{own})"
     if facts.low is None or facts.high is None:
-        return "text()" if facts.kind is Kind.TEXT else record(self)
+        return f"text({own})" if facts.kind is Kind.TEXT else record(self)
+    told |= {"of_unit": self.of_unit or None}
     ends = [time_at(facts.kind, end) if facts.kind.is_time else end for end in (facts.low, facts.high)]
     said = [f"{name}={one_line(value)}" for name, value in ({"step": facts.step} | told).items() if value is not None]
     return f"between({', '.join([*(str(e) if facts.kind.is_time else one_line(e) for e in ends), *said])})"
@@ -198,6 +204,7 @@ def between(
     missing: Number | None = None,
     whole: bool | None = None,
     format: str | None = None,
+    of_unit: bool = False,
 ) -> Declared:
     """Declare a column of numbers, dates or timestamps from `low` to `high`. What lies outside is clamped.
 
@@ -215,6 +222,8 @@ def between(
         missing: What takes the place of a missing value; it stays NULL if not said.
         whole: Whether numbers are whole; the type of the column decides if not said.
         format: How texts write dates and timestamps, as strptime knows it; or numbers, as 1234.56 would be.
+        of_unit: Whether a unit has one value of it, such as a year of birth: every row then has the least of all rows
+            of its unit in that table, and a group key that is made of such columns costs one group. In sessions only.
 
     Returns:
         The declaration of the column.
@@ -228,7 +237,8 @@ def between(
     """
     low, high = _bound(low), _bound(high)
     if isinstance(low, (date, datetime)) or isinstance(high, (date, datetime)):
-        return replace(_between_times(low, high, (step, missing, whole)), format=check_format(format))
+        times = _between_times(low, high, (step, missing, whole))
+        return replace(times, format=check_format(format), of_unit=_flag(of_unit))
     written = None if format is None else number_format(format)
     first, last = exact(low, name="low"), exact(high, name="high")
     if not first < last:
@@ -244,7 +254,13 @@ def between(
     likely = can_be_whole and isinstance(low, int) and isinstance(high, int)
     kind = Kind.INTEGER if whole or (whole is None and likely) else Kind.REAL
     facts = ExpressionFacts(kind=kind, low=first, high=last, step=size)
-    return Declared(facts=facts, missing=default, whole=whole, format=written)
+    return Declared(facts=facts, missing=default, whole=whole, format=written, of_unit=_flag(of_unit))
+
+
+def _flag(of_unit: bool) -> bool:
+    if not isinstance(of_unit, bool):
+        raise InvalidParameter("of_unit must be True or False")
+    return of_unit
 
 
 def number_format(format: str) -> str | None:
@@ -307,7 +323,9 @@ def _between_times(low: Bound, high: Bound, of_numbers: tuple[object, ...]) -> D
     return Declared(facts=ExpressionFacts(kind=kind, low=first, high=last))
 
 
-def categories(values: Iterable[Hashable], *, labels: Mapping[Any, str] | None = None) -> Declared:
+def categories(
+    values: Iterable[Hashable], *, labels: Mapping[Any, str] | None = None, of_unit: bool = False
+) -> Declared:
     """Declare a column whose possible values are public: texts, or whole numbers. Rows with others are in no group.
 
     The list must be known without the data, as from a code book: one that is read off the rows tells who is in them.
@@ -319,12 +337,16 @@ def categories(values: Iterable[Hashable], *, labels: Mapping[Any, str] | None =
     Args:
         values: The possible values: all texts, or all whole numbers.
         labels: What values mean, such as `{1: "male", 2: "female"}`: shown beside them, and public like them.
+        of_unit: Whether a unit has one value of it, such as a country: every row then has the least of the listed ones
+            in all rows of its unit in that table, and a group key that is made of such columns costs one group. In
+            sessions only, and of at most 10,000 values.
 
     Returns:
         The declaration of the column.
 
     Raises:
-        InvalidParameter: If values are of other kinds, or of two, or labels are of other values.
+        InvalidParameter: If values are of other kinds, or of two, or labels are of other values, or `of_unit` is said
+            of too many.
 
     Examples:
         >>> dp.categories(["f", "m"]).facts.members
@@ -334,12 +356,16 @@ def categories(values: Iterable[Hashable], *, labels: Mapping[Any, str] | None =
     """
     members = _members(values)
     told = _labels(members, labels)
+    if _flag(of_unit) and len(members) > _MOST_OF_UNIT:
+        raise InvalidParameter(
+            f"of_unit=True is for at most {_MOST_OF_UNIT:,} categories: list fewer, or declare text(of_unit=True)"
+        )
     if all(isinstance(value, str) for value in members):
-        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members), labels=told)
+        return Declared(facts=ExpressionFacts(kind=Kind.TEXT, members=members), labels=told, of_unit=of_unit)
     if all(isinstance(value, int) and not isinstance(value, bool) for value in members):
         numbers = [Fraction(value) for value in members if isinstance(value, int)]
         facts = ExpressionFacts(kind=Kind.INTEGER, low=min(numbers), high=max(numbers), members=members)
-        return Declared(facts=facts, labels=told)
+        return Declared(facts=facts, labels=told, of_unit=of_unit)
     raise InvalidParameter("categories must be all texts or all whole numbers; declare `boolean()` for truth values")
 
 
@@ -378,8 +404,11 @@ def _plain_member(value: Any) -> Hashable:
     return found
 
 
-def boolean() -> Declared:
+def boolean(*, of_unit: bool = False) -> Declared:
     """Declare a column of truth values.
+
+    Args:
+        of_unit: Whether a unit has one value of it: the least of all rows of its unit in that table, false before true.
 
     Returns:
         The declaration of the column.
@@ -388,11 +417,15 @@ def boolean() -> Declared:
         >>> dp.boolean().facts.kind.value
         'boolean'
     """
-    return Declared(facts=ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True)))
+    facts = ExpressionFacts(kind=Kind.BOOLEAN, low=Fraction(0), high=Fraction(1), members=(False, True))
+    return Declared(facts=facts, of_unit=_flag(of_unit))
 
 
-def text() -> Declared:
+def text(*, of_unit: bool = False) -> Declared:
     """Declare a column of text of which nothing more is known.
+
+    Args:
+        of_unit: Whether a unit has one value of it: the least of all rows of its unit in that table, by its bytes.
 
     Returns:
         The declaration of the column.
@@ -401,7 +434,7 @@ def text() -> Declared:
         >>> dp.text().facts.kind.value
         'text'
     """
-    return Declared(facts=ExpressionFacts(kind=Kind.TEXT))
+    return Declared(facts=ExpressionFacts(kind=Kind.TEXT), of_unit=_flag(of_unit))
 
 
 # --- readers: What the parts of the package take for bounds, values or a column, read from one declaration. ---
@@ -423,6 +456,7 @@ def pair_of(bounds: Any, *, name: str = "bounds", takes_grid: bool = False) -> t
     numbers are whole is a fact of the column, and bounds alone need not know it.
     """
     declared = declaration_of(bounds)
+    check_of_rows(declared, name)
     if declared is not None and not takes_grid:
         _check_plain(declared, name)
     if declared is not None and (not declared.facts.is_bounded or declared.facts.kind.is_time):
@@ -444,6 +478,14 @@ def _check_plain(declared: Declared, name: str) -> None:
         )
 
 
+def check_of_rows(declared: Declared | None, name: str) -> None:
+    """Refuse a column that is said to have one value for each unit where nobody knows units."""
+    if declared is not None and declared.of_unit:
+        raise InvalidParameter(
+            f"{name} is declared with of_unit=True, which sessions alone read: leave it out here, or ask in a session"
+        )
+
+
 def as_pairs(bounds: Any, *, name: str = "bounds") -> Any:
     """Put pairs in place of declarations, alone, in a list or by name; whatever else comes back as it is."""
     if declaration_of(bounds) is not None:
@@ -460,6 +502,7 @@ def listed_values(values: Any, *, name: str = "this declaration") -> Any:
     declared = declaration_of(values)
     if declared is None:
         return values
+    check_of_rows(declared, name)
     if declared.facts.members is None:
         raise InvalidParameter(f"{name} does not list values: use categories([…])")
     return declared.facts.members

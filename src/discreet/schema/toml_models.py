@@ -80,16 +80,20 @@ class ColumnModel(Strict):
     """What categories mean, by value, such as { 1 = "male", 2 = "female" }; reports show them beside the values."""
     kind: Literal["boolean", "text"] | None = None
     """A column of truth values, or of text of which nothing more is known."""
+    of_unit: bool | None = None
+    """Whether a unit has one value of it: the least of all its rows in that table. A key of such columns costs one
+    group."""
 
 
 def declared_in(column: ColumnModel) -> Declared:
     """Turn a column of the file into the declaration that the constructor would get."""
     said = column.model_dump(exclude_none=True)
+    of_unit = bool(said.pop("of_unit", False))
     match sorted(said):
         case ["kind"]:
-            return boolean() if column.kind == "boolean" else text()
+            return boolean(of_unit=of_unit) if column.kind == "boolean" else text(of_unit=of_unit)
         case ["categories"] | ["categories", "labels"]:
-            return categories(column.categories or (), labels=_labels(column))
+            return categories(column.categories or (), labels=_labels(column), of_unit=of_unit)
         case _ if {"low", "high"} <= said.keys() and said.keys().isdisjoint(("kind", "categories", "labels")):
             return between(
                 said["low"],
@@ -98,6 +102,7 @@ def declared_in(column: ColumnModel) -> Declared:
                 missing=column.missing,
                 whole=column.whole,
                 format=column.format,
+                of_unit=of_unit,
             )
     raise InvalidParameter(
         "say one of: low and high (with step, missing, whole and format, if you like), categories (with labels, if you "

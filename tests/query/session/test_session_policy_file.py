@@ -96,6 +96,22 @@ def test_a_policy_file_says_what_categories_mean(tmp_path):
         jsonschema.validate(tomllib.loads(content)["tables"]["orders"]["columns"]["city"], _column_schema())
 
 
+@pytest.mark.parametrize(
+    ("said", "declared"),
+    [
+        ('categories = ["Bern", "Lugano"], of_unit = true', categories(["Bern", "Lugano"], of_unit=True)),
+        ("low = 0, high = 9, of_unit = true", between(0, 9, of_unit=True)),
+        ('kind = "boolean", of_unit = true', boolean(of_unit=True)),
+        ('kind = "text", of_unit = true', text(of_unit=True)),
+        ('kind = "text", of_unit = false', text()),
+    ],
+)
+def test_a_policy_file_says_which_columns_are_one_for_each_unit(tmp_path, said, declared):
+    content = GOOD.replace('categories = ["Bern", "Lugano"]', said)
+    assert read_policy(written(tmp_path, content)).tables["orders"].columns["city"] == declared
+    jsonschema.validate(tomllib.loads(content)["tables"]["orders"]["columns"]["city"], _column_schema())
+
+
 def _column_schema():
     schema = policy_schema()
     return schema["$defs"]["ColumnModel"] | {"$defs": schema["$defs"]}

@@ -11,6 +11,7 @@ from typing import Any, Protocol, final
 from discreet.errors import InvalidParameter
 from discreet.query.ast import (
     Expression,
+    Field,
     Filter,
     Join,
     JoinKind,
@@ -112,7 +113,35 @@ def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
         if any(value != name for value, name in zip(layer, names, strict=True)):
             columns = ", ".join(f"{value} AS {name}" for value, name in zip(layer, names, strict=True))
             sql = f"(SELECT {columns} FROM {sql})"
-    return f"SELECT {', '.join(names) or 'NULL AS nothing'} FROM {sql}"
+    return _of_units(table, f"SELECT {', '.join(names) or 'NULL AS nothing'} FROM {sql}", writer)
+
+
+def _of_units(table: Table, rows: str, writer: Writer) -> str:
+    """Give every row the least value of its unit, of columns that are declared so. Here, before anything else.
+
+    All rows of the unit count, whichever a question keeps: so the value is one in every question, and follows from this
+    unit's rows alone. NULL is left out, so it is the value only where there is no other.
+    """
+    if not any(column.of_unit for column in table.columns):
+        return rows
+    assert table.unit is not None
+    unit, listed = writer.column(table.unit), []
+    for column in table.columns:
+        name = writer.column(column.field.name)
+        counting = _counting(name, column.field, writer) if column.of_unit else ""
+        listed.append(f"min({counting}) OVER (PARTITION BY {unit}) AS {name}" if column.of_unit else name)
+    return f"SELECT {', '.join(listed)} FROM ({rows}) WHERE {unit} IS NOT NULL"
+
+
+def _counting(name: str, field: Field, writer: Writer) -> str:
+    """Write a value that counts: categories that are not listed are as if not there."""
+    facts = field.facts
+    if facts.members is None or facts.kind is Kind.BOOLEAN:
+        return f"({name} + 0.0e0)" if facts.kind is Kind.REAL else name  # -0 and 0 are one, whichever comes first
+    if facts.kind is not Kind.TEXT:
+        return f"(CASE WHEN {name} IN ({', '.join(str(int(str(one))) for one in facts.members)}) THEN {name} END)"
+    known = [writer.bind(str(one)) for one in stored(facts.members, facts.kind)[0]]
+    return f"(CASE WHEN nfc_normalize({cut_text(name, field)}) IN ({', '.join(known)}) THEN {name} END)"
 
 
 def _stored_names(column: TableColumn) -> tuple[str, ...]:

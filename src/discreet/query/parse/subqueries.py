@@ -110,7 +110,14 @@ def read_table(context: Context, node: exp.Expr) -> SubqueryRows:
 
 def _scan(context: Context, table: CatalogueTable) -> SubqueryRows:
     columns = tuple(
-        TableColumn(column.name, Field(context.fresh(), column.facts), column.missing, column.format, column.unit_key)
+        TableColumn(
+            column.name,
+            Field(context.fresh(), column.facts),
+            column.missing,
+            column.format,
+            column.unit_key,
+            column.of_unit or None,
+        )
         for column in table.columns.values()
     )
     unit = next((c.field.name for c in columns if table.unit is not None and c.column == table.unit), None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from math import prod
 from typing import final
@@ -16,8 +16,11 @@ from discreet.query.ast import (
     Field,
     Filter,
     Join,
+    JoinKind,
     Key,
     Literal,
+    Named,
+    Operator,
     PerUnit,
     Project,
     Query,
@@ -26,6 +29,7 @@ from discreet.query.ast import (
     Table,
     UnionAll,
     UnitStatistic,
+    fields_of,
     is_private,
     unit_of,
 )
@@ -43,6 +47,7 @@ __all__ = [
     "check_copies",
     "check_work",
     "copies",
+    "groups_of_a_unit",
     "matches_once",
     "one_row_per_group",
     "one_row_per_unit",
@@ -90,7 +95,8 @@ def one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
     """Whether a unit surely has one row at most."""
     match source:
         case PerUnit():
-            return not source.keys
+            fixed = fixed_in_unit(source.source, catalogue)
+            return all(fixed.holds(key.expression) for key in source.keys)
         case Filter() | Project():
             return one_row_per_unit(source.source, catalogue)
         case Join() if is_private(source.right):
@@ -100,6 +106,140 @@ def one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
             return one_row_per_unit(source.left, catalogue) and matches_once(source, catalogue)
         case Table() | UnionAll():
             return False
+
+
+# --- fixed ---
+# Which values are one for all rows of a unit, so that a key that is made of them puts the unit into one group.
+#
+# Nothing here is needed for privacy: whoever is in more groups after all is counted in max_groups of them, like
+# everybody else. What follows is that a smaller max_groups, and so less noise, leaves nobody out.
+
+
+_COARSER = {  # The windows that each window lies in as a whole, itself among them; weeks lie across months and years.
+    "hour": ("hour", "day", "week", "month", "quarter", "year"),
+    "day": ("day", "week", "month", "quarter", "year"),
+    "week": ("week",),
+    "month": ("month", "quarter", "year"),
+    "quarter": ("quarter", "year"),
+    "year": ("year",),
+}
+_OF_WINDOW = {  # Parts of a time, by the finest window that they follow from.
+    Operator.HOUR: "hour",
+    Operator.TO_DATE: "day",
+    Operator.DAY: "day",
+    Operator.WEEKDAY: "day",
+    Operator.DAY_OF_YEAR: "day",
+    Operator.WEEK: "week",
+    Operator.MONTH: "month",
+    Operator.QUARTER: "quarter",
+    Operator.YEAR: "year",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FixedInUnit:
+    """Fields that have one value for all rows of a unit, and times that all lie in the unit's window."""
+
+    fields: frozenset[str] = frozenset()
+    times: frozenset[str] = frozenset()
+    units: frozenset[str] = frozenset()  # the unit itself, where it tells which rows meet; it is no key
+    window: str | None = None
+
+    def holds(self, expression: Expression) -> bool:
+        """Whether an expression surely has one value for all rows of a unit."""
+        match expression:
+            case Literal():
+                return True
+            case Field():
+                is_day = expression.facts.kind is Kind.DATE and self._follows(expression, "day")
+                return expression.name in self.fields or is_day
+            case Case():
+                return all(map(self.holds, _below(expression)))
+            case Apply(operator=Operator.TRUNCATE_TIME, arguments=(Literal(value=str(unit)), time)):
+                return self._follows(time, unit) or self.holds(time)
+            case Apply(operator=operator, arguments=(time,)) if operator in _OF_WINDOW:
+                return self._follows(time, _OF_WINDOW[operator]) or self.holds(time)
+            case Apply():
+                return all(map(self.holds, expression.arguments))
+
+    def _follows(self, time: Expression, unit: str) -> bool:
+        """Whether all of a unit's times lie in one hour, day and so on. Clamping moves them to a bound together."""
+        known = () if self.window is None else _COARSER[self.window]
+        return isinstance(time, Field) and time.name in self.times and unit in known
+
+    def meets(self, side: Expression) -> bool:
+        """Whether all rows of a unit have the same at one side of a join."""
+        return self.holds(side) or (isinstance(side, Field) and side.name in self.units)
+
+    def named(self, columns: Iterable[Named]) -> FixedInUnit:
+        """Return what holds of computed columns."""
+        listed = list(columns)
+        below = {one.field.name: one.expression.name for one in listed if isinstance(one.expression, Field)}
+        return FixedInUnit(
+            fields=frozenset(one.field.name for one in listed if self.holds(one.expression)),
+            times=frozenset(name for name, inside in below.items() if inside in self.times),
+            units=frozenset(name for name, inside in below.items() if inside in self.units),
+            window=self.window,
+        )
+
+    def beside(self, other: FixedInUnit) -> FixedInUnit:
+        return FixedInUnit(
+            fields=self.fields | other.fields,
+            times=self.times | other.times,
+            units=self.units | other.units,
+            window=self.window,
+        )
+
+
+def fixed_in_unit(source: Source, catalogue: Catalogue) -> FixedInUnit:
+    """Find what is one for all rows of a unit: what is declared so, and what follows from its window."""
+    match source:
+        case Table():
+            return _fixed_in_table(source, catalogue)
+        case Filter():
+            return fixed_in_unit(source.source, catalogue)
+        case Project():
+            return fixed_in_unit(source.source, catalogue).named(source.columns)
+        case PerUnit():
+            named = fixed_in_unit(source.source, catalogue).named(source.keys)
+            return named.beside(FixedInUnit(units=frozenset({source.unit.name})))
+        case Join():
+            return _fixed_in_join(source, catalogue)
+        case UnionAll():  # Each side has its own value.
+            return FixedInUnit(units=frozenset() if source.unit is None else frozenset({source.unit}))
+
+
+def _fixed_in_table(table: Table, catalogue: Catalogue) -> FixedInUnit:
+    unit = catalogue.unit
+    if not table.private or table.unit is None:
+        return FixedInUnit()
+    fixed = {column.field.name for column in table.columns if column.of_unit}
+    parts = {part.casefold() for part in unit.columns} if unit.is_composed else set()
+    # As they are stored they are the same in all rows of a unit, so they are however they are read.
+    fixed |= {column.field.name for column in table.columns if column.column.casefold() in parts}
+    times = {one.field.name for one in table.columns if unit.time and one.column.casefold() == unit.time.casefold()}
+    return FixedInUnit(
+        fields=frozenset(fixed), times=frozenset(times), units=frozenset({table.unit}), window=unit.window
+    )
+
+
+def _fixed_in_join(join: Join, catalogue: Catalogue) -> FixedInUnit:
+    """Of the right side, what all rows of a unit meet alike: else some are without it, or with another."""
+    left, right = fixed_in_unit(join.left, catalogue), fixed_in_unit(join.right, catalogue)
+    meets_alike = all(left.meets(one) and right.meets(other) for one, other in join.pairs)
+    if is_private(join.right):
+        return left.beside(right) if join.kind is JoinKind.INNER or meets_alike else left
+    if matches_once(join, catalogue) and all(left.meets(one) for one, _ in join.pairs):
+        return left.beside(FixedInUnit(fields=frozenset(field.name for field in fields_of(join.right))))
+    return left
+
+
+def groups_of_a_unit(source: Source, keys: tuple[Key, ...], catalogue: Catalogue) -> int | None:
+    """Return in how many groups a unit can be at most; None if data must tell. Keys that are fixed put it into one."""
+    fixed = fixed_in_unit(source, catalogue)
+    varying = [key for key in keys if not fixed.holds(key.expression)]
+    return None if any(key.domain is None for key in varying) else prod(len(key.domain or ()) for key in varying)
 
 
 def copies(source: Source, catalogue: Catalogue) -> int:
@@ -318,7 +458,7 @@ def bound_contributions(draft: PlanRequest) -> LimitedDraft:
         most_groups = most_rows = 1
     if one_row_per_group(source, keys):
         most_rows = 1
-    most_groups = min(most_groups, groups or most_groups)
+    most_groups = min(most_groups, groups_of_a_unit(source, keys, draft.catalogue) or most_groups)
     return LimitedDraft(**known_as(PlanRequest, draft), max_groups=most_groups, max_rows=most_rows, groups=groups)
 
 

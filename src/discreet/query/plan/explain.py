@@ -15,6 +15,7 @@ from discreet.query.ast import (
     Filter,
     Join,
     JoinKind,
+    Key,
     Measure,
     OutputColumn,
     PerUnit,
@@ -28,10 +29,11 @@ from discreet.query.ast import (
     columns_read,
     fields_of,
 )
+from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
 from discreet.query.plan.answers import needs_rows, predicted, widest
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
-from discreet.query.plan.contribution_limits import one_row_per_group, one_row_per_unit
+from discreet.query.plan.contribution_limits import groups_of_a_unit, one_row_per_group, one_row_per_unit
 from discreet.query.plan.draft import (
     Added,
     Averaged,
@@ -219,7 +221,13 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     yield (f"each {unit.noun} is counted {', '.join(parts) or 'once'}{drawn}; rows without {unit.missing} are left out")
     if draft.groups is not None and 1 < draft.groups <= draft.max_groups:
         yield f"max_groups covers all {draft.groups} groups: no {unit.noun} is left out of one"
+    if unit.max_groups > 1 and draft.question.keys and groups_of_a_unit(*_asked(draft)) == 1:
+        yield f"the group is one for each {unit.noun}: none is in a second one, so max_groups is 1 here"
     yield from _cut(draft)
+
+
+def _asked(draft: FinalDraft) -> tuple[Source, tuple[Key, ...], Catalogue]:
+    return draft.question.source, draft.question.keys, draft.catalogue
 
 
 def _only_units(draft: FinalDraft) -> bool:
@@ -229,7 +237,8 @@ def _only_units(draft: FinalDraft) -> bool:
 
 def _cuts_groups(draft: FinalDraft) -> bool:
     """Whether a unit may be in more groups than it is counted in."""
-    covered = draft.groups is not None and draft.max_groups >= draft.groups
+    most = groups_of_a_unit(*_asked(draft))
+    covered = most is not None and draft.max_groups >= most
     return not covered and not one_row_per_unit(draft.question.source, draft.catalogue)
 
 

@@ -70,7 +70,7 @@ _NAMES = stored_names(
         Combine: "Combine: operator arguments",
         Choose: "Choose: branches otherwise",
         Table: "Table: table private columns unit",
-        TableColumn: "TableColumn: column field missing format? unit_key?",
+        TableColumn: "TableColumn: column field missing format? unit_key? of_unit?",
         UnitKey: "UnitKey: columns window time kind format",
         Filter: "Filter: source condition",
         Project: "Project: source columns unit",

@@ -150,6 +150,7 @@ def _private_table(
         if isinstance(table, CsvFile) and column != owner:
             declaration = written_in(table, column, declaration)
         columns[column] = _column(name, column, kind, declaration, inferred=inferred)
+    _check_of_unit(name, columns.values(), unit)
     if said:
         missing = next(iter(said.values()))[0]
         raise InvalidParameter(f"table {name!r} has no column {missing!r}. {nearest(missing, schema)}")
@@ -234,6 +235,21 @@ def _found_column(table: str, columns: Iterable[str], wanted: str) -> str:
     return found
 
 
+def _check_of_unit(table: str, columns: Iterable[CatalogueColumn], unit: Unit) -> None:
+    """Refuse columns with one value for each unit where a row is one, and those that tell units or windows apart."""
+    for column in columns:
+        if column.of_unit and unit.is_row:
+            raise InvalidParameter(
+                f"column {column.name!r} of table {table!r} is declared with of_unit=True, and each row is a unit of "
+                "its own: leave it out, or name the column that tells people apart as the unit"
+            )
+        if column.of_unit and any(_same(column.name, part) for part in unit.parts):
+            raise InvalidParameter(
+                f"column {column.name!r} of table {table!r} tells units apart, so it is taken as it is: leave "
+                "of_unit out"
+            )
+
+
 def _unit_column(table: str, schema: Mapping[str, Kind], declared: Mapping[str, Declared], unit: Unit) -> str:
     """Find the column that identifies the unit. It is taken as it is: what merges two units would hide neither."""
     found = _found_column(table, schema, unit.called)
@@ -277,6 +293,7 @@ def _column(table: str, name: str, kind: Kind, declaration: Declared | None, *, 
         missing=declaration.missing,
         format=declaration.format,
         labels=declaration.labels,
+        of_unit=declaration.of_unit,
         stored=stored,
     )
 
@@ -409,6 +426,8 @@ def _known(column: CatalogueColumn) -> str:
         parts.append(f"written as {column.format}")
     if column.missing is not None:
         parts.append(f"{plain(column.missing)} where it is missing")
+    if column.of_unit:
+        parts.append("one for each unit, the least of its rows")
     return ", ".join(parts)
 
 

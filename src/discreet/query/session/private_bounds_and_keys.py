@@ -375,6 +375,7 @@ def with_declared(catalogue: Catalogue, table: CatalogueTable, column: str, decl
         missing=declared.missing,
         format=declared.format,
         labels=declared.labels,
+        of_unit=table.columns[column].of_unit or declared.of_unit,
         stored=stored,
     )
     tables = dict(catalogue.tables) | {table.name: replace(table, columns=dict(table.columns) | {column: changed})}

@@ -12,7 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.formatting import shortened
 from discreet.mechanisms.parameters import settle
-from discreet.schema.columns import Declared, ExpressionFacts, Kind
+from discreet.schema.columns import Declared, ExpressionFacts, Kind, check_of_rows
 from discreet.synth.domain.category import Category, Value
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.value_forms import day_number, day_of
@@ -139,6 +139,7 @@ def domain_column(column: AnyColumn, name: str) -> DomainColumn:
     """Return the cells of a column that is declared as for SQL, with one for missing values."""
     if not isinstance(column, Declared):
         return column
+    check_of_rows(column, f"column {name!r}")
     found = cells_of(column.stored_as(None), null=True)
     if found is None or column.missing is not None or column.format is not None:
         raise InvalidParameter(
