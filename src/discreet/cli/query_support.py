@@ -42,10 +42,11 @@ class TypedOffer:
     delta: str | None = None
     keys: Sequence[str] | None = None
     idempotency_key: str | None = None
+    kept_share: str | None = None
 
     def words(self) -> dict[str, Any]:
         """Return the words of `Session.sql`."""
-        plain = ("epsilon", "rho", "share", "error", "relative_error", "delta", "idempotency_key")
+        plain = ("epsilon", "rho", "share", "error", "relative_error", "delta", "idempotency_key", "kept_share")
         said: dict[str, Any] = {name: getattr(self, name) for name in plain}
         return said | {"expected": _expected(self.expected or ()), "keys": _keys(self.keys or ())}
 

@@ -163,7 +163,7 @@ COMMANDS: Mapping[str, str] = {
     r"\help": "this list",
     r"\quit": "leave",
 }
-_OFFERS = ("epsilon", "rho", "share", "error", "relative_error", "expected", "delta")
+_OFFERS = ("epsilon", "rho", "share", "error", "relative_error", "expected", "delta", "kept_share")
 
 
 @final

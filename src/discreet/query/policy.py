@@ -53,6 +53,8 @@ class Unit:
         plural: What several are called, if that is not the English plural of `name`.
         window: The stretch of time that is protected, such as "day"; all times together if left out.
         time: The date or timestamp that tells the window of a row, in every private table.
+        rows_at_most: The most rows that one unit has in a private table, as is publicly known: it changes no answer.
+            Totals of all rows can then be estimated beside those of the counted rows (`kept_share`).
 
     Raises:
         InvalidParameter: If limits, a name or a window are said for rows, limits are not positive, a name is no plain
@@ -74,6 +76,7 @@ class Unit:
     plural: str | None = field(default=None, kw_only=True)
     window: str | None = field(default=None, kw_only=True)
     time: str | None = field(default=None, kw_only=True)
+    rows_at_most: int | None = field(default=None, kw_only=True)
 
     __repr__ = record
 
@@ -91,11 +94,25 @@ class Unit:
         for name in ("max_groups", "max_rows_per_group"):
             # As Python's own: whole numbers of NumPy wrap around where noise is scaled by them.
             object.__setattr__(self, name, int(positive_integer(getattr(self, name), name=name)))
+        self._check_most()
         if self.is_row and (self.max_groups, self.max_rows_per_group) != (1, 1):
             raise InvalidParameter(
                 "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"
             )
         self._check_words()
+
+    def _check_most(self) -> None:
+        if self.rows_at_most is None:
+            return
+        most = int(positive_integer(self.rows_at_most, name="rows_at_most"))
+        object.__setattr__(self, "rows_at_most", most)
+        if self.is_row:
+            raise InvalidParameter("rows_at_most is for a unit column: a row is one row; leave it out")
+        if most < self.max_rows_per_group:
+            raise InvalidParameter(
+                f"rows_at_most must be at least max_rows_per_group = {self.max_rows_per_group}: it says how many rows "
+                "a unit has, not how many are counted"
+            )
 
     def _check_window(self) -> None:
         if (self.window is None) != (self.time is None):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from discreet.query.plan.kept_share import KeptShare
+
 __all__ = [
     "DUMMY_NOTE",
     "FORMAT",
@@ -181,6 +183,7 @@ class ReleaseTable:
         cost: What was spent, in a few words.
         confidence: The confidence of every interval.
         is_tidy: Whether values were moved to where the exact answer surely is.
+        kept: How much contribution limits leave out, where that was measured.
 
     Examples:
         >>> import pyarrow as pa
@@ -207,6 +210,7 @@ class ReleaseTable:
     cost: str  # what was spent, in a few words
     confidence: Fraction
     is_tidy: bool = False
+    kept: KeptShare | None = None  # how much the limits leave out, where that was measured; its notes say it too
 
     def __len__(self) -> int:
         return self.rows_shown

@@ -29,6 +29,13 @@ _Expected = Annotated[
     typer.Option("--expected", help="Expected rows of a typical group, or column=value; never read from the data."),
 ]
 _Keys = Annotated[list[str] | None, typer.Option("--keys", help="Public values of a group key: column=one,two.")]
+_KeptShare = Annotated[
+    str | None,
+    typer.Option(
+        "--kept-share",
+        help="The part of the price, such as 0.02, for which it is measured first how much contribution limits cut.",
+    ),
+]
 _IdempotencyKey = Annotated[
     str | None,
     typer.Option(
@@ -66,6 +73,7 @@ def query(
     expected: _Expected = None,
     delta: Delta = None,
     keys: _Keys = None,
+    kept_share: _KeptShare = None,
     idempotency_key: _IdempotencyKey = None,
     max_epsilon: MaxEpsilon = None,
     at_delta: AtDelta = None,
@@ -77,7 +85,7 @@ def query(
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, ask
 
-    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, idempotency_key)
+    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, idempotency_key, kept_share)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
         note(session.money())
@@ -94,6 +102,7 @@ def explain(
     expected: _Expected = None,
     delta: Delta = None,
     keys: _Keys = None,
+    kept_share: _KeptShare = None,
     principal: Principal = None,
     project: Project = "",
     as_json: AsJson = False,
@@ -102,6 +111,6 @@ def explain(
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, explained
 
-    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys)
+    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, kept_share=kept_share)
     with open_session(policy, principal=principal, project=project) as session:
         show(explained(session, sql, offer), as_json=as_json)

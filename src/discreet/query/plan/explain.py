@@ -39,6 +39,7 @@ from discreet.query.plan.draft import (
     Averaged,
     CountTerm,
     FinalDraft,
+    LimitedDraft,
     Number,
     Picked,
     QuantilePick,
@@ -51,7 +52,7 @@ from discreet.query.plan.output_columns import measures_in
 from discreet.query.policy import counted_rows
 from discreet.schema.columns import Kind, number_marks
 
-__all__ = ["Explanation", "explain", "notes"]
+__all__ = ["Explanation", "cuts_groups", "cuts_rows", "explain", "notes", "only_units"]
 
 # --- explain: How a question will be answered, before anything is spent: for people, and as JSON. ---
 
@@ -214,10 +215,10 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
         return
     several = "s" if draft.max_groups > 1 else ""
     parts = [f"in at most {draft.max_groups} group{several}"] if draft.question.keys else []
-    if not _only_units(draft):
+    if not only_units(draft):
         rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
         parts.append(f"with at most {rows}{' in each' if parts else ''}")
-    drawn = ", taken at random if there are more" if _cuts_groups(draft) or not _only_units(draft) else ""
+    drawn = ", taken at random if there are more" if cuts_groups(draft) or not only_units(draft) else ""
     yield (f"each {unit.noun} is counted {', '.join(parts) or 'once'}{drawn}; rows without {unit.missing} are left out")
     if draft.groups is not None and 1 < draft.groups <= draft.max_groups:
         yield f"max_groups covers all {draft.groups} groups: no {unit.noun} is left out of one"
@@ -226,35 +227,35 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     yield from _cut(draft)
 
 
-def _asked(draft: FinalDraft) -> tuple[Source, tuple[Key, ...], Catalogue]:
+def _asked(draft: LimitedDraft) -> tuple[Source, tuple[Key, ...], Catalogue]:
     return draft.question.source, draft.question.keys, draft.catalogue
 
 
-def _only_units(draft: FinalDraft) -> bool:
+def only_units(draft: LimitedDraft) -> bool:
     """Whether all that is asked is how many units there are: then it does not matter how many rows one has."""
     return all(one.statistic is Statistic.UNITS for one in draft.question.measures)
 
 
-def _cuts_groups(draft: FinalDraft) -> bool:
+def cuts_groups(draft: LimitedDraft) -> bool:
     """Whether a unit may be in more groups than it is counted in."""
     most = groups_of_a_unit(*_asked(draft))
     covered = most is not None and draft.max_groups >= most
     return not covered and not one_row_per_unit(draft.question.source, draft.catalogue)
 
 
-def _cuts_rows(draft: FinalDraft) -> bool:
+def cuts_rows(draft: LimitedDraft) -> bool:
     """Whether a unit may have more rows in a group than are counted, where these matter."""
     source, keys = draft.question.source, draft.question.keys
-    return not (_only_units(draft) or one_row_per_unit(source, draft.catalogue) or one_row_per_group(source, keys))
+    return not (only_units(draft) or one_row_per_unit(source, draft.catalogue) or one_row_per_group(source, keys))
 
 
 def _cut(draft: FinalDraft) -> Iterator[str]:
     """Say of which rows an answer is, where contribution bounding can leave some out."""
-    unit, groups, rows = draft.catalogue.unit, _cuts_groups(draft), _cuts_rows(draft)
+    unit, groups, rows = draft.catalogue.unit, cuts_groups(draft), cuts_rows(draft)
     if not groups and not rows:
         return
     of = f"values and ± are of {counted_rows(unit)} (contribution bounding)"
-    yield of if _only_units(draft) else f"{of}: totals leave the others out"
+    yield of if only_units(draft) else f"{of}: totals leave the others out"
     if groups:
         yield (
             f"a {unit.noun} in several groups is counted in max_groups = {draft.max_groups} of them only, so groups "
@@ -375,7 +376,7 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.identity)
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
-        if measure.statistic is Statistic.MEAN and not unit.is_row and _cuts_rows(draft):
+        if measure.statistic is Statistic.MEAN and not unit.is_row and cuts_rows(draft):
             within = " in a group" if draft.question.keys else ""
             yield (
                 f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows}{within}; for "

@@ -355,6 +355,7 @@ class QueryBuilder:
         keys: Keys | None = None,
         max_groups: int | None = None,
         max_rows_per_group: int | None = None,
+        kept_share: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Make the plan, as `Session.sql` would: say what to spend in the same words."""
@@ -370,6 +371,7 @@ class QueryBuilder:
             keys=keys,
             max_groups=max_groups,
             max_rows_per_group=max_rows_per_group,
+            kept_share=kept_share,
             idempotency_key=idempotency_key,
         )
 

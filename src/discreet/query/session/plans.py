@@ -8,7 +8,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, final
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.formatting import printable
 from discreet.ledger.charge_record import Charge
 from discreet.privacy.events import Event
@@ -16,6 +16,8 @@ from discreet.query.ast import Expression, KeyValue, Query, Source, table_column
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.plan.explain import Explanation
+from discreet.query.plan.kept_share import KeptShare, kept_share
+from discreet.query.plan.planner import joint_event
 from discreet.query.release_table import DUMMY_NOTE, ReleaseTable
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import BatchRequest, Request
@@ -36,6 +38,8 @@ class Plan:
         desk: What prices and answers; `Session.sql` makes the plan.
         asked: The question and what to spend.
         catalogue: What is publicly known of the tables.
+        first: The plan of its kept share, which is released before.
+        is_kept: Whether it is itself the kept share of a question.
 
     Examples:
         >>> import pyarrow as pa
@@ -53,10 +57,19 @@ class Plan:
         ('ε = 0.5', Fraction(4, 1))
     """
 
-    __slots__ = ("_asked", "_catalogue", "_desk")
+    __slots__ = ("_asked", "_catalogue", "_desk", "_first", "_is_kept")
 
-    def __init__(self, desk: Executor, asked: Request, catalogue: Catalogue) -> None:
+    def __init__(
+        self,
+        desk: Executor,
+        asked: Request,
+        catalogue: Catalogue,
+        *,
+        first: Plan | None = None,
+        is_kept: bool = False,
+    ) -> None:
         self._desk, self._asked, self._catalogue = desk, asked, catalogue
+        self._first, self._is_kept = first, is_kept
 
     @property
     def question(self) -> Query:
@@ -65,8 +78,9 @@ class Plan:
 
     @property
     def event(self) -> Event:
-        """What a release spends."""
-        return self._asked.priced.event
+        """What a release spends, with that of its kept share."""
+        own = self._asked.priced.event
+        return own if self._first is None else joint_event([self._first.event, own])
 
     @property
     def text(self) -> str:
@@ -76,7 +90,8 @@ class Plan:
     @property
     def cost(self) -> str:
         """What a release spends, in a few words."""
-        return self._asked.priced.cost
+        own = self._asked.priced.cost
+        return own if self._first is None else f"{own}, and {self._first.cost} for the kept share"
 
     @property
     def fingerprint(self) -> str:
@@ -101,8 +116,13 @@ class Plan:
     def explain(self) -> Explanation:
         """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
         told = self._asked.priced.explain(left=self._desk.left(self.event).describe("this one"))
-        price, *others = told.facts
-        return replace(told, facts=(price, *self._before(), *others))
+        (name, _), *others = told.facts
+        facts = ((name, self.cost), *self._before(), *others)
+        if self._first is None:
+            return replace(told, facts=facts)
+        kept = self._first.explain()
+        errors = tuple((f"kept share: {column}", text) for column, text in kept.errors)
+        return replace(told, facts=facts, errors=(*errors, *told.errors))
 
     def _before(self) -> tuple[tuple[str, str], ...]:
         """Say whether a release is free, since it was paid, or is paid a second time."""
@@ -124,9 +144,22 @@ class Plan:
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""
+        kept = None if self._first is None else self._measured(self._first)
         again = self._desk.pays_again(self._asked)
         table = self._labelled(ReleaseTable.from_json(self._desk.answer(self._asked).text))
+        if self._is_kept:
+            kept = kept_share(table, self.deviations, self._catalogue.unit)
+        if kept is not None:
+            table = replace(table, notes=(*kept.sentences(), *table.notes), kept=kept)
         return replace(table, notes=(*table.notes, f"asked before and paid again: {_DECLARE}")) if again else table
+
+    def _measured(self, first: Plan) -> KeptShare | None:
+        """Pay for the kept share and measure it, if all of it can be paid: half of an answer is bought by nobody."""
+        unpaid = [one for one in (first, self) if not self._desk.is_free(one._asked)]
+        events = [one._asked.priced.event for one in unpaid]
+        if events and not self._desk.affords(joint_event(events), at_once=len(events) == 1):
+            raise BudgetExceeded(asked=self.cost, left=self._desk.left(self.event))
+        return first.release().kept
 
     def _labelled(self, table: ReleaseTable) -> ReleaseTable:
         """Put labels beside keys. They are as declared now: an answer that was paid for is found under any labels."""
@@ -313,5 +346,10 @@ def _check(desk: Executor, plans: Mapping[str, Plan]) -> None:
             raise InvalidParameter("each plan needs a name: a text that is not empty")
         if not isinstance(plan, Plan) or plan._desk is not desk:
             raise InvalidParameter(f"{name!r} is no plan of this session: make it with session.sql or session.table")
+        if plan._first is not None:
+            raise InvalidParameter(
+                f"{name!r} has a kept share of its own, which is released first: leave kept_share out, and put "
+                "session.kept_share(…) of the same question beside it"
+            )
         if plan._asked.idempotency_key is not None:
             raise InvalidParameter(f"{name!r} has an idempotency key of its own: give one to all of them together")

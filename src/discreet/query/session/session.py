@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, exact
+from discreet.exact import Number, exact, positive
 from discreet.ledger import Account, Budget, Ledger, Quota
 from discreet.ledger.charge_record import Entry, check_texts
 from discreet.ledger.spending import Left, Spending
@@ -18,9 +20,15 @@ from discreet.names import check_name, escaped
 from discreet.pages.kit import Described
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation
+from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
+from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.parse.select import Reading, read
+from discreet.query.plan.contribution_limits import bound_contributions
+from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
+from discreet.query.plan.kept_share import can_cut, kept_question
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.plan.planner import plan as plan_question
 from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit, UnitLimits
 from discreet.query.session.builder import QueryBuilder
@@ -198,6 +206,7 @@ class Session:
         keys: Keys | None = None,
         max_groups: int | None = None,
         max_rows_per_group: int | None = None,
+        kept_share: Number | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Read a question and price it; nothing is spent and nothing is read before the plan is released.
@@ -205,8 +214,9 @@ class Session:
         Say what to spend: `epsilon`, `rho`, a `share` of the lifetime budget, or the largest ± that is wanted, as
         `error` or as `relative_error` of what is `expected`. `delta` is for groups whose keys are not public; `keys`
         lists public ones. `max_groups` and `max_rows_per_group` are contribution limits of this question, at most
-        those of the unit: where a person is surely in one group, one costs less noise. With `idempotency_key` asking
-        again returns what was answered.
+        those of the unit: where a person is surely in one group, one costs less noise. Where limits can cut rows,
+        `kept_share` is the part of the price for which it is measured first how much they leave out. With
+        `idempotency_key` asking again returns what was answered.
 
         Args:
             query: The question, as SQL.
@@ -220,6 +230,9 @@ class Session:
             keys: The public keys of groups, by column.
             max_groups: In how many groups of this answer a unit is counted at most.
             max_rows_per_group: With how many of its rows in each at most.
+            kept_share: The part of the price, such as 0.02, for which the share of units that are counted with all
+                their rows is measured, before the answer; with `Unit.rows_at_most`, that of rows and the totals of
+                all rows too. Nothing is measured where no limit can cut.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
         Returns:
@@ -239,7 +252,54 @@ class Session:
             delta=delta,
         )
         limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
-        return self._ask(query, offer, keys=keys, limits=limits, idempotency_key=idempotency_key)
+        part = None if kept_share is None else _read_part(kept_share)
+        return self._ask(query, offer, keys=keys, limits=limits, kept=part, idempotency_key=idempotency_key)
+
+    def kept_share(
+        self,
+        query: str,
+        *,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        keys: Keys | None = None,
+        max_groups: int | None = None,
+        max_rows_per_group: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plan:
+        """Price the kept share of a question by itself: how much contribution limits leave out of its answer.
+
+        One unit more or less changes one of two numbers of units by one: those that are counted with all their rows,
+        and the others. With `Unit.rows_at_most` the rows of both are told too, and the totals of the question
+        without its limits. `release().kept` has the shares; `Session.sql(…, kept_share=0.02)` does both at once.
+
+        Args:
+            query: The question, as SQL; it is not answered here.
+            epsilon: What to spend; say this or `rho`.
+            rho: What to spend of zero-concentrated privacy.
+            keys: The public keys of groups, by column, as for the question.
+            max_groups: The limits of the question, as for `sql`.
+            max_rows_per_group: With how many of its rows in each at most.
+            idempotency_key: Asked again under it, the stored answer is returned for free.
+
+        Returns:
+            The plan: `explain` and `dummy` are free, `release` pays.
+
+        Raises:
+            Refused: If the question cannot be answered privately, or no limit can cut anything off it.
+        """
+        offer = Offer(epsilon=epsilon, rho=rho)
+        limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
+        self._desk.check_open()
+        _check_key(idempotency_key)
+        options, question = self._read_question(query, self._catalogue, keys, limits)
+        spend = offer.spend(self._desk.ledger.account.budget)
+        limited = self._limited(question, self._catalogue, spend, options)
+        if not can_cut(limited):
+            raise Refused(
+                "no limit can cut rows off this answer: everything is counted",
+                way_out="ask the question itself, without kept_share",
+            )
+        return self._kept_plan(query, limited, spend, idempotency_key)
 
     def batch(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.
@@ -386,6 +446,7 @@ class Session:
         *,
         keys: Keys | None = None,
         limits: UnitLimits | None = None,
+        kept: Fraction | None = None,
         idempotency_key: str | None = None,
         catalogue: Catalogue | None = None,
     ) -> Plan:
@@ -393,18 +454,49 @@ class Session:
         self._desk.check_open()
         _check_key(idempotency_key)
         known = self._catalogue if catalogue is None else catalogue
-        budget = self._desk.ledger.account.budget
+        options, question = self._read_question(query, known, keys, limits)
+        spend = offer.with_clause(options).spend(self._desk.ledger.account.budget)
+        limited = self._limited(question, known, spend, options)
+        part = kept if kept is not None and can_cut(limited) else Fraction(0)
+        priced = self._priced(question, known, _scaled(spend, 1 - part), options)
+        asked = Request(text=query, priced=priced, idempotency_key=idempotency_key)
+        if not part:
+            return self._planned(asked, known)
+        first = self._kept_plan(query, limited, _plain(priced.spend, part / (1 - part)), idempotency_key)
+        return self._planned(asked, known, first=first)
+
+    def _read_question(
+        self, query: str, known: Catalogue, keys: Keys | None, limits: UnitLimits | None
+    ) -> tuple[PrivacyOptions, Query]:
         reading = read(query, known, keys=listed_keys(keys))
         _check_public_groups(reading)
-        options = reading.options
-        if limits is not None:
-            limits.check(self._unit)
-            options = options.tightened(limits)
-        spend = offer.with_clause(options).spend(budget)
-        priced = plan_question(reading.question, known, spend, limits=options, pure=budget.kind == "pure")
-        self._desk.times_left(priced.event)  # What the ledger cannot account for is refused here, not at the release.
-        self._remember(priced.event)
-        return Plan(self._desk, Request(text=query, priced=priced, idempotency_key=idempotency_key), known)
+        if limits is None:
+            return reading.options, reading.question
+        limits.check(self._unit)
+        return reading.options.tightened(limits), reading.question
+
+    def _limited(self, question: Query, known: Catalogue, spend: Spend, limits: PrivacyOptions) -> LimitedDraft:
+        pure = self._desk.ledger.account.budget.kind == "pure"
+        return bound_contributions(
+            PlanRequest(question=question, catalogue=known, spend=spend, tighter=limits, pure=pure)
+        )
+
+    def _priced(self, question: Query, known: Catalogue, spend: Spend, limits: PrivacyOptions | None) -> PricedQuery:
+        pure = self._desk.ledger.account.budget.kind == "pure"
+        return plan_question(question, known, spend, limits=limits, pure=pure)
+
+    def _planned(self, asked: Request, known: Catalogue, *, first: Plan | None = None, is_kept: bool = False) -> Plan:
+        plan = Plan(self._desk, asked, known, first=first, is_kept=is_kept)
+        self._desk.times_left(plan.event)  # What the ledger cannot account for is refused here, not at the release.
+        self._remember(plan.event)
+        return plan
+
+    def _kept_plan(self, query: str, limited: LimitedDraft, spend: Spend, idempotency_key: str | None) -> Plan:
+        known = limited.catalogue
+        key = None if idempotency_key is None else f"{idempotency_key}/kept share"
+        priced = self._priced(kept_question(limited), known, spend, None)
+        asked = Request(text=f"kept share of {query}", priced=priced, idempotency_key=key)
+        return self._planned(asked, known, is_kept=True)
 
     def _remember(self, event: Event) -> None:
         with self._lock:
@@ -441,6 +533,29 @@ def _read_unit(unit: Unit | str) -> Unit:
     if unit == "row":
         return Unit("row")
     raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…, name=…)')
+
+
+_MOST_KEPT = Fraction(1, 2)
+
+
+def _read_part(kept_share: Number) -> Fraction:
+    part = positive(kept_share, name="kept_share")
+    if part > _MOST_KEPT:
+        raise InvalidParameter("kept_share is the part of the price for the kept share: at most 0.5, such as 0.02")
+    return part
+
+
+def _scaled(spend: Spend, part: Fraction) -> Spend:
+    """Spend a part; an error that is wanted stays as it is, and what else is measured comes on top."""
+    if spend.epsilon is not None:
+        return replace(spend, epsilon=spend.epsilon * part)
+    return spend if spend.rho is None else replace(spend, rho=spend.rho * part)
+
+
+def _plain(spend: Spend, part: Fraction) -> Spend:
+    """Return a part of a price by itself: all groups of what it pays for are public."""
+    amount = Spend(epsilon=spend.epsilon, rho=spend.rho, confidence=spend.confidence)
+    return _scaled(amount, part)
 
 
 def _check_key(idempotency_key: str | None) -> None:

@@ -1,0 +1,229 @@
+"""The kept share: what it counts on all small tables, that one unit changes no more than is paid for, and its ±."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import replace
+from fractions import Fraction
+from itertools import combinations, product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from neighbour_grammar import Grammar
+from neighbours import SPENDS, NeighbourWorld, exceeded, loss_between, price_of
+
+import discreet as dp
+from discreet.mechanisms.quotient_intervals import MeasuredNoise, reach_of_sum
+from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.query.ast import Field, Filter, Named, PerUnit
+from discreet.query.engine import Deadline, ExactCounts, Stage
+from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.execute import exact_numbers
+from discreet.query.parse.select import read
+from discreet.query.plan.contribution_limits import bound_contributions
+from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
+from discreet.query.plan.kept_share import ALL_ROWS, LEFT_OUT, UNITS, can_cut, kept_question, kept_share
+from discreet.query.plan.planner import PricedQuery, plan
+from discreet.query.session.catalogue_builder import build_catalogue
+
+CITIES = ("a", "b", "c")
+COLUMNS = {"t": {"city": dp.categories(["a", "b"]), "x": dp.between(-1, 3, whole=True)}}
+MOST = 4  # rows_at_most: some of the units below have more
+# A unit of a small world is how many rows it has in each city; the last city is not listed.
+STATES = [state for state in product((0, 1, 2, 4), (0, 1, 3), (0, 1)) if any(state)]
+BY_CITY = "SELECT city, COUNT(*) AS n, SUM(x) AS s FROM t GROUP BY city"
+IN_TOTAL = "SELECT COUNT(*) AS n FROM t"
+
+
+def rows_of(unit: int, state: Sequence[int]) -> Iterator[dict[str, Any]]:
+    for city, rows in zip(CITIES, state, strict=True):
+        yield from ({"u": unit, "city": city, "x": 3 - row} for row in range(rows))
+
+
+def table_of(states: Sequence[Sequence[int]]) -> pa.Table:
+    rows = [row for unit, state in enumerate(states) for row in rows_of(unit, state)]
+    return pa.table(
+        {
+            name: pa.array([row[name] for row in rows], kind)
+            for name, kind in (("u", pa.int64()), ("city", pa.string()), ("x", pa.int64()))
+        }
+    )
+
+
+def limited(sql: str, limits: tuple[int, int], most: int | None = MOST) -> LimitedDraft:
+    with closing(DuckDBEngine({"t": table_of([])})) as engine:
+        unit = dp.Unit("u", *limits, rows_at_most=most)
+        catalogue = build_catalogue(engine, {"t": None}, unit=unit, columns=COLUMNS)
+    question = read(sql, catalogue).question
+    return bound_contributions(
+        PlanRequest(question=question, catalogue=catalogue, spend=Spend(epsilon=1), tighter=None, pure=True)
+    )
+
+
+def priced_of(draft: LimitedDraft, **spend: Any) -> PricedQuery:
+    return plan(kept_question(draft), draft.catalogue, Spend(**(spend or {"epsilon": 1})), pure=False)
+
+
+def run(priced: PricedQuery, states: Sequence[Sequence[int]]) -> ExactCounts:
+    with closing(DuckDBEngine({"t": table_of(states)}, threads=1)) as engine:
+        return engine.run(priced.stage, deadline=Deadline.after(60))
+
+
+def exact(priced: PricedQuery, counted: ExactCounts) -> dict[str, list[Fraction]]:
+    """Return exact answers of both cells, by column."""
+    from discreet.query.plan.answers import ReleasedNumbers
+    from discreet.query.plan.output_columns import columns_of
+
+    numbers = exact_numbers(priced.draft, counted.tally)
+    columns, _ = columns_of(priced.draft, ReleasedNumbers(numbers, (), ((True, False),), 2))
+    return {column.name: [Fraction(column[row].value) for row in range(2)] for column in columns[1:]}
+
+
+def expected(states: Sequence[Sequence[int]], limits: tuple[int, int], *, by_city: bool) -> dict[str, list[Fraction]]:
+    """Count by the definition: over all choices of groups, all alike."""
+    found = {name: [Fraction(0), Fraction(0)] for name in (UNITS, ALL_ROWS, LEFT_OUT)}
+    for state in states:
+        groups = [rows for rows in state[:2] if rows] if by_city else [sum(state)]
+        total = sum(groups)
+        if not total:
+            continue
+        most_groups, most_rows = limits if by_city else (1, limits[1])
+        chosen = list(combinations(groups, min(most_groups, len(groups))))
+        kept = Fraction(sum(min(rows, most_rows) for choice in chosen for rows in choice), len(chosen))
+        cell = 0 if kept == total else 1
+        found[UNITS][cell] += 1
+        found[ALL_ROWS][cell] += min(total, MOST)
+        found[LEFT_OUT][cell] += max(Fraction(0), min(total, MOST) - kept)
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("limits", [(1, 1), (1, 2), (2, 1), (2, 2)])
+@pytest.mark.parametrize("sql", [BY_CITY, IN_TOTAL])
+def test_a_unit_is_whole_if_every_choice_keeps_all_its_rows(sql: str, limits: tuple[int, int]) -> None:
+    draft = limited(sql, limits)
+    priced = priced_of(draft)
+    for states in ([state] for state in STATES):
+        found, want = exact(priced, run(priced, states)), expected(states, limits, by_city=sql is BY_CITY)
+        assert {name: found[name] for name in (UNITS, ALL_ROWS)} == {name: want[name] for name in (UNITS, ALL_ROWS)}
+        assert all(abs(a - b) < Fraction(1, 10**6) for a, b in zip(found[LEFT_OUT], want[LEFT_OUT], strict=True))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spend", [{"epsilon": 1}, {"rho": Fraction(1, 2)}])
+@pytest.mark.parametrize("limits", [(1, 1), (2, 2)])
+def test_no_unit_changes_more_than_is_charged_for_all_small_worlds(
+    limits: tuple[int, int], spend: dict[str, Any]
+) -> None:
+    priced = priced_of(limited(BY_CITY, limits), **spend)
+    others: list[tuple[tuple[int, ...], ...]] = [(), ((2, 3, 0),)]
+    for base in others:
+        before = run(priced, base)
+        for state in STATES:
+            assert not exceeded(loss_between(priced, before, run(priced, [*base, state])), price_of(priced))
+
+
+def test_one_unit_changes_units_by_one_and_rows_by_at_most_r() -> None:
+    priced = priced_of(limited(BY_CITY, (1, 1)))
+    none = exact(priced, run(priced, []))
+    for state in STATES:
+        one = exact(priced, run(priced, [state]))
+        moved = {name: sum(abs(a - b) for a, b in zip(none[name], one[name], strict=True)) for name in one}
+        assert moved[UNITS] <= 1
+        assert moved[ALL_ROWS] <= MOST
+        assert moved[LEFT_OUT] <= MOST
+        assert moved["all_s"] <= 3 * MOST
+
+
+def planted(priced: PricedQuery, name: str) -> tuple[PricedQuery, Stage]:
+    """Return a plan with a mistake in it, and the stage that it runs."""
+    stage = priced.stage
+    if name == "noise for a row instead of R rows":
+        numbers = tuple(
+            replace(one, law=DiscreteLaplaceLaw(one.law.scale / 3)) if place else one
+            for place, one in enumerate(priced.draft.noising.numbers)
+            if isinstance(one.law, DiscreteLaplaceLaw)
+        )
+        noising = replace(priced.draft.noising, numbers=numbers)
+        return PricedQuery(replace(priced.draft, noising=noising)), stage
+    # Each pair of a unit and a group is counted by itself, so that a unit is in both cells.
+    each = stage.source
+    assert isinstance(each, PerUnit)
+    assert isinstance(each.source, Filter)
+    assert isinstance(each.source.source, PerUnit)
+    (city,) = each.source.source.keys
+    pairs = replace(each, keys=(Named(Field("again", city.field.facts), city.field),))
+    return priced, replace(stage, source=pairs, max_groups=2, max_rows_per_group=2)
+
+
+@pytest.mark.parametrize("name", ["noise for a row instead of R rows", "a unit in both cells"])
+def test_planted_mistakes_are_found(name: str) -> None:
+    priced = priced_of(limited(BY_CITY, (2, 1)))
+    wrong, stage = planted(priced, name)
+    found = []
+    for state in STATES:
+        with (
+            closing(DuckDBEngine({"t": table_of([])}, threads=1)) as none,
+            closing(DuckDBEngine({"t": table_of([state])}, threads=1)) as one,
+        ):
+            both = [engine.run(stage, deadline=Deadline.after(60)) for engine in (none, one)]
+        found += exceeded(loss_between(wrong, *both), price_of(priced))
+    assert found
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 4), Fraction(1), Fraction(7), Fraction(300)])
+def test_the_bounds_of_one_and_two_noises_dominate_the_exact_ones(scale: Fraction) -> None:
+    from discreet.query.plan.kept_share import _BOTH, _BOTH_SURELY, _EACH
+
+    laws = (DiscreteLaplaceLaw(scale), RoundedGaussianLaw(scale**2))
+    for noise in map(MeasuredNoise, laws):
+        deviation = Fraction(noise.law.standard_deviation)
+        one, two = [(Fraction(1), noise)], [(Fraction(1), noise), (Fraction(1), noise)]
+        sure, surer = Fraction(95, 100), Fraction(975, 1000)
+        assert _EACH * deviation + 1 >= reach_of_sum(one, surer)
+        assert _BOTH * deviation + 1 >= reach_of_sum(two, sure)
+        assert _BOTH_SURELY * deviation + 1 >= reach_of_sum(two, surer)
+        assert Fraction(3, 4) * _BOTH * deviation + 1 < reach_of_sum(two, sure) or scale < 2  # and are not idle
+
+
+def test_shares_without_noise_are_the_exact_ones() -> None:
+    """With noise that is nearly none, shares and totals are what they are, and their intervals hold them."""
+    states = [(1, 0, 0)] * 60 + [(2, 3, 0)] * 20 + [(0, 1, 1)] * 20
+    priced = priced_of(limited(BY_CITY, (2, 2), most=5), epsilon=90)
+    kept = kept_share(priced.draw(run(priced, states)), priced.deviations, priced.draft.catalogue.unit)
+    assert math.isclose(float(kept.units.value), 0.8, abs_tol=0.03)
+    assert kept.units.low <= Fraction(8, 10) <= kept.units.high
+    assert kept.rows is not None
+    assert kept.rows.low <= Fraction(160, 180) <= kept.rows.high
+    total = kept.totals[ALL_ROWS]
+    assert total.low <= 180 <= total.high
+
+
+def test_a_share_of_nobody_is_unknown() -> None:
+    priced = priced_of(limited(BY_CITY, (1, 1)), epsilon=1)
+    kept = kept_share(priced.draw(run(priced, [])), {name: Fraction(1000) for name in priced.deviations}, dp.Unit("u"))
+    assert kept.units.value is None
+    assert (kept.units.low, kept.units.high) == (0, 1)
+    assert "too few to tell" in next(kept.sentences())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2))
+def test_the_loss_of_the_kept_share_of_a_random_query_is_within_its_price(seed: int) -> None:
+    """Joins, sub-queries, unions, keys that nobody listed: whatever can be asked has a kept share, or it is refused."""
+    world = NeighbourWorld(f"kept {seed}")
+    if not world.unit.is_row:
+        world.catalogue = replace(world.catalogue, unit=replace(world.unit, rows_at_most=5))
+    grammar, compared = Grammar(world.chance, rows=world.unit.is_row), 0
+    with world.opened:
+        for _ in range(16):
+            with suppress(dp.Refused):
+                draft = world.priced(grammar.query(), world.chance.choice(SPENDS)).draft
+                if not world.unit.is_row and can_cut(draft):
+                    kept = plan(kept_question(draft), world.catalogue, Spend(epsilon=1), pure=False)
+                    assert not world.complaints(kept)
+                    compared += 1
+    assert compared > 1 or world.unit.is_row
