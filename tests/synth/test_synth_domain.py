@@ -20,10 +20,11 @@ from synth_hostile import belongs, columns, hostile
 from synth_toys import CANARY
 
 import discreet as dp
+from discreet.adaptive.bounded_memberships import kept_rows
 from discreet.errors import InvalidParameter
 from discreet.frames.column import Column
 from discreet.synth.domain.category import Category
-from discreet.synth.domain.coding import Coder, TableRows, kept_rows
+from discreet.synth.domain.coding import Coder, TableRows
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.domain_file import domain_document, domain_restored
 from discreet.synth.domain.images import Images

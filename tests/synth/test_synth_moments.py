@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import discreet as dp
+from discreet.adaptive.bounded_memberships import kept_rows
 from discreet.frames.column import Column, as_column
 from discreet.synth.domain.category import Category
-from discreet.synth.domain.coding import kept_rows
 from discreet.synth.domain.numeric import Numeric
 
 FAR = pd.Series(np.array(["2020-01-02", "99999-01-01", "-5000-01-01", "NaT"], "datetime64[s]"))

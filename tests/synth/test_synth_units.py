@@ -7,9 +7,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 
-from discreet.adaptive.bounded_memberships import Memberships, bounded_totals
+from discreet.adaptive.bounded_memberships import Memberships, bounded_totals, kept_rows
 from discreet.frames.column import Column
-from discreet.synth.domain.coding import kept_rows
 
 COMPOSED, APART = "Ren\u00e9", "Rene\u0301"  # The same letters, written in two ways.
 

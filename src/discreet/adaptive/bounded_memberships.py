@@ -1,7 +1,8 @@
-"""Contribution bounding of units in bins: at most a few bins of each unit, and at most so much in each."""
+"""Contribution bounding of units: at most a few bins of each and so much in each, or at most so many of its rows."""
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,12 +17,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import positive_integer
+from discreet.formatting import enumerated
 from discreet.frames.cells import is_missing, plain_value
-from discreet.frames.column import Column, Data, column_of
+from discreet.frames.column import Column, Data, column_of, reader_for
+from discreet.frames.tables import column_names, table_columns
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid, exact_number
+from discreet.mechanisms.parameters import settle
+from discreet.privacy.event_tree import grouped
+from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
 
-__all__ = ["Identity", "Memberships", "Totals", "bounded_totals", "identity", "labels", "selections", "shown"]
+__all__ = [
+    "Identity",
+    "Memberships",
+    "Totals",
+    "UnitRows",
+    "bounded_totals",
+    "identity",
+    "kept_rows",
+    "labels",
+    "selections",
+    "shown",
+    "unit_codes",
+    "unit_rows",
+]
 
 # --- keys: Keys that come from data: one form each, an order that is fixed in advance, and nothing else. ---
 #
@@ -278,3 +300,162 @@ def _distinct(column: Column) -> tuple[list[Any], Integers]:
         distinct, back = np.unique(values, return_inverse=True)
         return distinct.tolist(), back.astype(np.int64)
     return column.objects(), np.arange(len(column))
+
+
+# --- rows: At most so many rows of each unit, chosen by a secret draw, and what they cost. ---
+
+
+def kept_rows(units: Column, rows_per_unit: int) -> Integers:
+    """Return the places of the rows that count, in their order: at most so many of each unit. This is private.
+
+    Which rows of a unit are kept depends on its own rows and a fresh draw alone, so another unit more or less changes
+    nothing for it. A row without a unit belongs to nobody who could be protected, and is left out.
+    """
+    codes = unit_codes(units)
+    order = noise.permutation(len(codes)) if len(codes) else np.empty(0, dtype=np.int64)
+    order = order[codes[order] != _NOWHERE]
+    order = order[np.argsort(codes[order], kind="stable")]
+    ordered = codes[order]
+    first = np.searchsorted(ordered, ordered, side="left")
+    kept = order[np.arange(len(order)) - first < rows_per_unit]
+    return np.sort(kept)
+
+
+def unit_codes(units: Column) -> Integers:
+    """Number the units, exactly: equal numbers are one unit whatever their type. -1 where there is none. Private."""
+    values = units.values
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
+        codes = np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(-1)
+    else:
+        codes = _object_codes(units.objects())
+    if units.missing is not None:
+        codes[units.missing] = _NOWHERE
+    return codes
+
+
+def _object_codes(values: list[object]) -> Integers:
+    numbers: dict[Identity, int] = {}
+    found = (identity(_as_id(value), spelled=True) for value in values)
+    codes = [_NOWHERE if key is None else numbers.setdefault(key, len(numbers)) for key in found]
+    return np.array(codes, dtype=np.int64)
+
+
+def _as_id(value: object) -> object:
+    """Return an id of a type of its own as its text: left out like what is no id, nobody would be in the data."""
+    # Told by its name: the module that makes such ids also draws them, and all chance here comes from one source.
+    return str(value) if type(value).__name__ == "UUID" else value
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UnitRows:
+    """Whom a statistic protects: everybody who shares an id. At most `max_rows` rows of each, drawn in secret, count.
+
+    Guarantee   A mechanism with `event` for one row under add-remove has `event_of(event)` for one unit.
+    Theorem     What is kept of a unit depends on its own rows and on the draw, so given the draw a unit more or less
+                is at most `max_rows` kept rows more or less: so many neighbours in a row. [Vad17] Sums, counts and
+                scores that a row moves by at most s move by `max_rows` times s, which rows that are alike reach: for
+                them the group bound is the sensitivity of the block itself.
+    """
+
+    names: tuple[str, ...]  # of the columns that tell units apart, public; none where they have no names
+    max_rows: int
+    _ids: tuple[Any, ...] = field(repr=False)  # private
+
+    def __post_init__(self) -> None:
+        settle(self, max_rows=int(positive_integer(self.max_rows, name="max_rows")))
+
+    @property
+    def noun(self) -> str:
+        """What one unit is called."""
+        if not self.names:
+            return "unit"
+        return self.names[0] if len(self.names) == 1 else f"combination of {enumerated(self.names)}"
+
+    @property
+    def account(self) -> str:
+        """What ledgers call the unit; refused where nobody has named it."""
+        if not self.names:
+            raise Refused(
+                "a session keeps the account of units that have a name, and these ids have none",
+                way_out='name their column: unit={"patient": ids}, or a column of pandas or polars with that name',
+            )
+        return self.names[0] if len(self.names) == 1 else json.dumps(list(self.names))
+
+    def noise_of(self, noise: Noise) -> Noise:
+        """Return the noise of one row with which `max_rows` of them spend what `noise` does."""
+        return _noise_of(noise, self.max_rows)
+
+    def event_of(self, event: Event) -> Event:
+        """Return what one unit spends where one row spends `event`; refused where no group bound is proven."""
+        return grouped(event, self.max_rows)
+
+    def ids(self) -> Column:
+        """Read the ids, as one column. This is private."""
+        columns = [reader_for(column)(column) for column in self._ids]
+        if len(columns) == 1:
+            return columns[0]
+        if len({len(column) for column in columns}) != 1:
+            raise InvalidParameter("the columns of a unit must have equal lengths")
+        return Column(list(zip(*(map(_as_id, column.objects()) for column in columns), strict=True)))
+
+    def kept(self, size: int) -> Integers:
+        """Draw the rows that count, of a table with so many rows, and return their places. This is private."""
+        ids = self.ids()
+        if len(ids) != size:
+            raise InvalidParameter("there must be an id of a unit for each row")
+        return kept_rows(ids, self.max_rows)
+
+
+def _noise_of(noise: Noise, rows: int) -> Noise:
+    if isinstance(noise, LaplaceNoise):
+        return noise.part(Fraction(1, rows))  # Epsilon grows with the rows,
+    assert isinstance(noise, GaussianNoise)
+    return noise.part(Fraction(1, rows**2))  # and what Gaussian noise spends with their square.
+
+
+def unit_rows(unit: Any, max_rows: int | None, relation: Relation) -> UnitRows | None:
+    """Read whom to protect: None for each row by itself. Kinds and names are looked at, no id is."""
+    if unit is None:
+        if max_rows is not None:
+            raise InvalidParameter("max_rows is for units with several rows: say unit=… too, the id of each row's unit")
+        return None
+    if relation is not Relation.ADD_REMOVE:
+        raise Refused(
+            "unit=… is offered under add-remove",
+            reason="under replace-one the number of rows is public, and how many rows each unit has is not",
+            way_out='say relation="add-remove": whoever is exchanged leaves and another comes, for twice the price',
+        )
+    names, columns = _named_ids(unit)
+    if len(set(names)) != len(names) or "row" in names:
+        raise InvalidParameter('the columns of a unit must have different names, none of them "row"')
+    for column in columns:
+        reader_for(column)  # Refuses what is no column, while nothing is spent yet.
+        if _is_real(column):
+            raise InvalidParameter(
+                "the ids of units are stored as real numbers, of which several beyond 2^53 are one, and two people "
+                'would share one allowance. Have them read as whole numbers ("Int64" in pandas) or as texts'
+            )
+    return UnitRows(names=names, max_rows=1 if max_rows is None else max_rows, _ids=columns)
+
+
+def _is_real(column: Any) -> bool:
+    """Tell by its type alone whether a column holds real numbers."""
+    kind = getattr(column, "dtype", getattr(column, "type", None))
+    return getattr(kind, "kind", "") == "f" or str(kind).lower() in ("float16", "float32", "float64", "float", "double")
+
+
+def _named_ids(unit: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
+    """Return the columns that tell units apart, with their names where they have some."""
+    if isinstance(unit, str):
+        raise InvalidParameter('unit must be the ids themselves, one for each row, as in unit=table["patient"]')
+    if isinstance(unit, Mapping):
+        names, columns = tuple(unit), tuple(unit.values())
+    elif (found := column_names(unit)) is not None:
+        names, columns = found, tuple(table_columns(unit))
+    else:
+        name = getattr(unit, "name", None)
+        return (name,) if isinstance(name, str) and name else (), (unit,)
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise InvalidParameter("the columns of a unit must be called by texts")
+    return names, columns

@@ -14,7 +14,7 @@ from discreet.errors import InvalidParameter
 from discreet.frames.arrow import is_text, is_time, is_uuid, moments, safe_texts, uuid_texts
 from discreet.frames.cells import in_calendar, python_times
 
-__all__ = ["Column", "Data", "as_column", "column_of", "pandas_moments", "reader_for"]
+__all__ = ["Column", "Data", "as_column", "column_of", "pandas_moments", "reader_for", "taken"]
 
 
 @final
@@ -62,6 +62,14 @@ def column_of(data: Data) -> Column:
     if isinstance(data, (str, bytes)) or not isinstance(data, Sequence):
         raise InvalidParameter(f"a column must be a sequence or a one-dimensional array, not {type(data).__name__}")
     return Column(_packed(data))
+
+
+def taken(column: Column, rows: Any) -> Column:
+    """Return some rows of a column: all of them, or those at some places."""
+    if isinstance(rows, slice):
+        return column
+    values = column.values[rows] if isinstance(column.values, np.ndarray) else [column.values[row] for row in rows]
+    return Column(values, None if column.missing is None else column.missing[rows])
 
 
 def _packed(rows: Sequence[object]) -> NDArray[Any] | Sequence[object]:

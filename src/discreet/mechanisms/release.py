@@ -140,6 +140,7 @@ class Release(Generic[T]):
         delta: The delta at which the cost is quoted.
         method: How the value was found, where there were several ways.
         unit: Whom the price protects, such as "row": all that is known of one person, only if that is one row.
+        max_rows: How many rows of each unit are counted at most, where units have several; the value is of these.
 
     Examples:
         >>> release = dp.count([1] * 1000, relation=dp.Relation.ADD_REMOVE, epsilon=1)
@@ -159,6 +160,7 @@ class Release(Generic[T]):
     delta: Fraction | None = None  # at which the cost is quoted; it changes nothing else
     method: str | None = None  # how it was found, where there were several ways
     unit: str | None = None  # whom the price is for, where that is known
+    max_rows: int | None = None  # of each unit that count, where units have several
 
     def __post_init__(self) -> None:
         cells = self.value if isinstance(self.value, tuple) else (self.value,)
@@ -253,7 +255,10 @@ class Release(Generic[T]):
         return grid(rows, named=True, right=(False, True)) + footer
 
     def _price(self) -> str:
-        return self.cost if self.unit is None else f"{self.cost} for one {escaped(self.unit)}"
+        if self.unit is None:
+            return self.cost
+        limit = "" if self.max_rows is None else f", of whom at most {self.max_rows} rows count"
+        return f"{self.cost} for one {escaped(self.unit)}{limit.replace('1 rows count', '1 row counts')}"
 
     def _inside(self, number: Any) -> Any:
         low, high = self.limits

@@ -1,22 +1,24 @@
-"""What all one-call statistics share: naming the budget, and paying before reading."""
+"""What all one-call statistics share: naming the budget and whom to protect, and paying before reading."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
+from discreet.adaptive.bounded_memberships import UnitRows
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.frames.column import Column, reader_for
+from discreet.frames.column import Column, reader_for, taken
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.release import Release
-from discreet.privacy.payer import Payer, PricedMechanism, paid
+from discreet.privacy.payer import Payer, Price, PricedMechanism, paid
 from discreet.schema.columns import Bounds, declaration_of, pair_of
 
-__all__ = ["answer", "grid_from", "noise_from", "quoted"]
+__all__ = ["answer", "grid_from", "noise_from", "paid_for", "quoted", "refuse_delta", "row_epsilon"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
@@ -35,8 +37,16 @@ def noise_from(
     rho: Number | None,
     public_rows: int | None = None,
     allow_large_delta: bool = False,
+    whom: UnitRows | None = None,
 ) -> Noise:
-    """Choose the noise by what the caller wants to spend: epsilon, epsilon with delta, or rho."""
+    """Choose the noise for one row by what one unit spends: epsilon, epsilon with delta, or rho."""
+    noise = _noise_for(epsilon, delta, rho, public_rows, allow_large_delta)
+    return noise if whom is None else whom.noise_of(noise)
+
+
+def _noise_for(
+    epsilon: Number | None, delta: Number | None, rho: Number | None, public_rows: int | None, allow_large_delta: bool
+) -> Noise:
     if rho is not None and epsilon is None and delta is None:
         return GaussianNoise.for_rho(rho)
     if epsilon is None or rho is not None:
@@ -75,14 +85,51 @@ def answer(
     purpose: str,
     noise: Noise | None = None,
     prepare: Callable[[Column], Any] = lambda column: column,
+    whom: UnitRows | None = None,
 ) -> Release[T]:
-    """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself."""
+    """Refuse what is no column, pay, read, release. `prepare` turns each row into another, by itself.
+
+    With `whom`, the mechanism protects one row, and what is paid and told is for one unit.
+    """
     reader = reader_for(data)
-    with paid(session, mechanism, purpose=purpose):
-        return quoted(mechanism.release(prepare(reader(data))), noise)
+    with paid_for(whom, session, mechanism, purpose=purpose):
+        column = reader(data)
+        kept = column if whom is None else taken(column, whom.kept(len(column)))
+        return quoted(mechanism.release(prepare(kept)), noise, whom, session)
 
 
-def quoted(release: Release[T], noise: Noise | None) -> Release[T]:
-    """Say that one row is protected, and quote the cost at the delta that the noise was made for, if for one."""
+def paid_for(
+    whom: UnitRows | None, session: Payer | None, mechanism: PricedMechanism, *, purpose: str
+) -> AbstractContextManager[None, None]:
+    """Charge, as `paid` does, for one row or for one unit, of whom so many rows count."""
+    if whom is None:
+        return paid(session, mechanism, purpose=purpose)
+    unit = "row" if session is None else whom.account  # Where nobody pays, nobody asks for a name.
+    return paid(session, Price(whom.event_of(mechanism.event), mechanism.relation), purpose=purpose, unit=unit)
+
+
+def quoted(
+    release: Release[T], noise: Noise | None, whom: UnitRows | None = None, session: Payer | None = None
+) -> Release[T]:
+    """Say whom the price protects, and quote the cost at the delta that the noise was made for, if for one."""
     delta = noise.delta if isinstance(noise, GaussianNoise) else release.delta
-    return replace(release, delta=delta, unit="row")
+    if whom is None:
+        return replace(release, delta=delta, unit="row")
+    # A session may have a word for its units, such as household, where the column has none.
+    noun = getattr(getattr(session, "unit", None), "noun", whom.noun)
+    return replace(release, delta=delta, event=whom.event_of(release.event), unit=noun, max_rows=whom.max_rows)
+
+
+def row_epsilon(epsilon: Number, whom: UnitRows | None) -> Fraction:
+    """Return the epsilon of a choice for one row with which one unit spends `epsilon`."""
+    return exact(epsilon, name="epsilon") / (1 if whom is None else whom.max_rows)
+
+
+def refuse_delta(whom: UnitRows | None, delta: object) -> None:
+    """Refuse a delta of choices for units: what rows may lose by chance grows much faster than their number."""
+    if whom is not None and delta is not None:
+        raise Refused(
+            "with unit=… this spends epsilon alone",
+            reason="the delta of a choice grows much faster than the rows of a unit do",
+            way_out="leave delta out; the methods that need one protect rows",
+        )

@@ -1,4 +1,4 @@
-"""One-call means, variances, medians and quantiles of a bounded column."""
+"""One-call means, variances, medians and quantiles of a bounded column, and means of bounded vectors."""
 
 from __future__ import annotations
 
@@ -6,22 +6,36 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from discreet.errors import InvalidParameter
-from discreet.exact import Number, exact, probability
+import numpy as np
+
+from discreet.adaptive.bounded_memberships import UnitRows, unit_rows
+from discreet.errors import InvalidParameter, Refused
+from discreet.exact import Number, exact, positive, probability
+from discreet.frames.tables import is_table
+from discreet.mechanisms.grid import number_rows
 from discreet.mechanisms.mean import Mean
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.variance import Variance, root_of
+from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.schema.columns import Bounds
-from discreet.statistics.budget_and_payment import answer, grid_from, noise_from
+from discreet.statistics.budget_and_payment import (
+    answer,
+    grid_from,
+    noise_from,
+    paid_for,
+    quoted,
+    refuse_delta,
+    row_epsilon,
+)
 from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.method_choice import AUTO, SHARE, answer_by, mean_methods, rank_methods
 
-__all__ = ["mean", "median", "quantile", "std", "variance"]
+__all__ = ["mean", "median", "quantile", "std", "variance", "vector_mean"]
 
 # --- means: Averages and spreads of a bounded column. ---
 
@@ -43,6 +57,8 @@ def mean(
     expected: Expected | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Fraction]:
     """Release the noisy mean of a column, each value clamped to `bounds` and rounded to a multiple of `step`.
 
@@ -73,6 +89,8 @@ def mean(
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy mean, with an interval for the mean of the clamped values.
@@ -88,6 +106,7 @@ def mean(
         True
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     grid, size = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
     share = exact(count_share, name="count_share")
     people = declared_rows(public_rows, size)
@@ -95,12 +114,18 @@ def mean(
     # row in a hundred far beyond an expected normal law its error is 8 times that of the clamped mean.
     if rho is not None or epsilon is None or method in (ClampedMean.name, AUTO):
         noise = noise_from(
-            epsilon=epsilon, delta=delta, rho=rho, public_rows=people, allow_large_delta=allow_large_delta
+            epsilon=epsilon, delta=delta, rho=rho, public_rows=people, allow_large_delta=allow_large_delta, whom=whom
         )
         _check_method(method, rho)
         mechanism = Mean(grid=grid, relation=relation, noise=noise, public_rows=size, count_share=share)
-        found = answer(mechanism, column, session=session, purpose="mean", noise=noise)
+        found = answer(mechanism, column, session=session, purpose="mean", noise=noise, whom=whom)
         return replace(found, method=ClampedMean.name)
+    if whom is not None:
+        raise Refused(
+            f'with unit=… a mean is "{ClampedMean.name}"',
+            reason="the other methods are proven for rows",
+            way_out="leave method out, and choose bounds that most values are within",
+        )
     if delta is not None:
         small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
     facts = ChooserInputs(
@@ -135,6 +160,8 @@ def variance(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Fraction]:
     """Release the variance of a column with divisor n, each value clamped to `bounds`.
 
@@ -152,6 +179,8 @@ def variance(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy variance, with an interval for that of the clamped values.
@@ -167,6 +196,7 @@ def variance(
         True
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     grid = grid_from(bounds, step=step, missing=missing)
     size = rows_if_public(column, relation)
     noise = noise_from(
@@ -175,9 +205,10 @@ def variance(
         rho=rho,
         public_rows=declared_rows(public_rows, size),
         allow_large_delta=allow_large_delta,
+        whom=whom,
     )
     mechanism = Variance(grid=grid, relation=relation, noise=noise, public_rows=size)
-    return answer(mechanism, column, session=session, purpose="variance", noise=noise)
+    return answer(mechanism, column, session=session, purpose="variance", noise=noise, whom=whom)
 
 
 def std(
@@ -193,6 +224,8 @@ def std(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Fraction]:
     """Release the standard deviation of a column with divisor n: the root of `variance`, by post-processing.
 
@@ -208,6 +241,8 @@ def std(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy standard deviation, with an interval for that of the clamped values.
@@ -234,8 +269,103 @@ def std(
         public_rows=public_rows,
         allow_large_delta=allow_large_delta,
         session=session,
+        unit=unit,
+        max_rows=max_rows,
     )
     return root_of(squared)
+
+
+# --- vectors: Averages of bounded vectors. ---
+
+
+_STEPS = 1 << 20  # To the bound, unless the caller says otherwise.
+
+
+def vector_mean(
+    rows: Any,
+    *,
+    relation: Relation | str,
+    bound: Number,
+    dimension: int,
+    step: Number | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    public_rows: int | None = None,
+    allow_large_delta: bool = False,
+    count_share: Number = Fraction(1, 2),
+    session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Release the noisy mean of rows of `dimension` numbers, each clipped to Euclidean length `bound`.
+
+    `rows` is a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows.
+
+    Args:
+        rows: The private rows, one vector each.
+        relation: The neighbouring relation.
+        bound: The largest Euclidean length of a row; longer ones are clipped.
+        dimension: How many numbers a row has.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        count_share: The part of the budget that pays for the number of rows, under add-remove.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
+
+    Returns:
+        The noisy mean of each coordinate.
+
+    Raises:
+        InvalidParameter: If `rows` are no rows, or bound or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.vector_mean(
+        ...     [[0.6, 0.8]] * 1000, bound=1, dimension=2, relation=dp.Relation.REPLACE_ONE, rho=0.5
+        ... )
+        >>> [abs(a - b) < 0.1 for a, b in zip(release.value, (0.6, 0.8))]
+        [True, True]
+    """
+    relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
+    radius = positive(bound, name="bound")
+    size = rows_if_public(rows, relation)
+    noise = noise_from(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        public_rows=declared_rows(public_rows, size),
+        allow_large_delta=allow_large_delta,
+        whom=whom,
+    )
+    mechanism = VectorMean(
+        bound=radius,
+        step=radius / _STEPS if step is None else exact(step, name="step"),
+        dimension=dimension,
+        relation=relation,
+        noise=noise,
+        public_rows=size,
+        count_share=exact(count_share, name="count_share"),
+    )
+    if not isinstance(rows, (np.ndarray, list, tuple)) and not is_table(rows):
+        raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
+    with paid_for(whom, session, mechanism, purpose="vector mean"):
+        vectors = number_rows(rows) if is_table(rows) else rows
+        return quoted(mechanism.release(_counted(vectors, whom)), noise, whom, session)
+
+
+def _counted(vectors: Any, whom: UnitRows | None) -> Any:
+    """Return the rows that count. This is private."""
+    if whom is None:
+        return vectors
+    kept = whom.kept(len(vectors))
+    return vectors[kept] if isinstance(vectors, np.ndarray) else [vectors[place] for place in kept]
 
 
 # --- ranks: Quantiles of a bounded column. ---
@@ -257,6 +387,8 @@ def quantile(
     expected: Expected | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Any]:
     """Release a value below which about the share `q` of a column lies.
 
@@ -286,6 +418,8 @@ def quantile(
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         A value near the quantile, or `adaptive.NO_ANSWER` where "propose-test-release" declines.
@@ -303,21 +437,25 @@ def quantile(
         (Fraction(40, 1), 'candidates')
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     size = rows_if_public(column, relation)
     people = declared_rows(public_rows, size)
+    refuse_delta(whom, delta)
     if delta is not None:
         small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
     facts = ChooserInputs(
         grid=grid_from(bounds, step=step, missing=missing),
         relation=relation,
-        epsilon=exact(epsilon, name="epsilon"),
+        epsilon=row_epsilon(epsilon, whom),
         delta=None if delta is None else exact(delta, name="delta"),
         size=size,
         expected_size=people,
         expected=expected,
     )
     methods = rank_methods(probability(q, name="q"))
-    return answer_by(method, methods, facts, column, session=session, purpose="quantile", choice_share=choice_share)
+    return answer_by(
+        method, methods, facts, column, session=session, purpose="quantile", choice_share=choice_share, whom=whom
+    )
 
 
 def median(
@@ -335,6 +473,8 @@ def median(
     expected: Expected | None = None,
     choice_share: Number = SHARE,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Any]:
     """Release a value that about half of a column lies below; see `quantile` for the methods.
 
@@ -352,6 +492,8 @@ def median(
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         A value near the median; `method` tells how it was found.
@@ -381,4 +523,6 @@ def median(
         expected=expected,
         choice_share=choice_share,
         session=session,
+        unit=unit,
+        max_rows=max_rows,
     )

@@ -10,7 +10,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from discreet.errors import InvalidParameter
+from discreet.adaptive.bounded_memberships import UnitRows
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.frames.column import Data
 from discreet.mechanisms.grid import Grid
@@ -138,12 +139,15 @@ def answer_by(
     session: Payer | None,
     purpose: str,
     choice_share: Number,
+    whom: UnitRows | None = None,
 ) -> Release[Any]:
-    """Choose, pay, read, release, and say how it was done."""
+    """Choose, pay, read, release, and say how it was done. The epsilon of the facts is that of one row."""
+    if name == PAID and whom is not None:
+        raise Refused('method="paid" protects rows', way_out="with unit=… leave method out, or name another one")
     if name == PAID:
         return answer(PaidChoice(methods, facts, choice_share), column, session=session, purpose=purpose)
     method = method_for(name, methods, facts)
-    found: Release[Any] = answer(method.make(facts), column, session=session, purpose=purpose)
+    found: Release[Any] = answer(method.make(facts), column, session=session, purpose=purpose, whom=whom)
     return replace(found, method=method.name)
 
 

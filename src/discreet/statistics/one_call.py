@@ -1,4 +1,4 @@
-"""One-call statistics that need no choice of method: counts, sums, histograms, modes, shares, vectors."""
+"""One-call statistics that need no choice of method: counts, sums, histograms, modes, shares."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.adaptive.bounded_memberships import unit_rows
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, down, exact, positive, positive_integer
+from discreet.exact import Number, down, exact, positive_integer
 from discreet.formatting import plain
 from discreet.frames.column import Column, reader_for
-from discreet.frames.tables import is_table
 from discreet.mechanisms.count import Count
 from discreet.mechanisms.exponential import Scores
-from discreet.mechanisms.grid import exact_number, number_rows
+from discreet.mechanisms.grid import exact_number
 from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read_bins
 from discreet.mechanisms.local_protocol import estimate
 from discreet.mechanisms.noisy_max import PermuteAndFlip
@@ -29,11 +29,16 @@ from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
-from discreet.mechanisms.vector_mean import VectorMean
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.schema.columns import Bounds, pair_of
-from discreet.statistics.budget_and_payment import answer, grid_from, noise_from, quoted
+from discreet.statistics.budget_and_payment import (
+    answer,
+    grid_from,
+    noise_from,
+    refuse_delta,
+    row_epsilon,
+)
 from discreet.statistics.method_choice import AUTO
 from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
 
@@ -46,7 +51,6 @@ __all__ = [
     "select",
     "sum",
     "top_k",
-    "vector_mean",
 ]
 
 # --- counts: How many, and what share. ---
@@ -62,6 +66,8 @@ def count(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[int]:
     """Release the noisy count of the entries of a column that are neither missing nor False.
 
@@ -76,6 +82,8 @@ def count(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy count, with an interval.
@@ -90,10 +98,12 @@ def count(
         ('ε = 1', True)
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta, whom=whom
     )
-    return answer(Count(relation=relation, noise=noise), column, session=session, purpose="count", noise=noise)
+    mechanism = Count(relation=relation, noise=noise)
+    return answer(mechanism, column, session=session, purpose="count", noise=noise, whom=whom)
 
 
 def proportion(
@@ -107,6 +117,8 @@ def proportion(
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Fraction]:
     """Release the share of rows that are true: True, or a number other than zero.
 
@@ -122,6 +134,8 @@ def proportion(
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         count_share: The part of the budget that pays for the number of rows, under add-remove.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy share, with an interval; `tidy` moves it between 0 and 1.
@@ -136,6 +150,7 @@ def proportion(
         True
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     size = rows_if_public(column, relation)
     noise = noise_from(
         epsilon=epsilon,
@@ -143,11 +158,12 @@ def proportion(
         rho=rho,
         public_rows=declared_rows(public_rows, size),
         allow_large_delta=allow_large_delta,
+        whom=whom,
     )
     mechanism = Proportion(
         relation=relation, noise=noise, public_rows=size, count_share=exact(count_share, name="count_share")
     )
-    return answer(mechanism, column, session=session, purpose="proportion", noise=noise)
+    return answer(mechanism, column, session=session, purpose="proportion", noise=noise, whom=whom)
 
 
 # --- sums: The total of a bounded column. ---
@@ -166,6 +182,8 @@ def sum(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Fraction]:
     """Release the noisy sum of a column, each value clamped to `bounds` and rounded to a multiple of `step`.
 
@@ -184,6 +202,8 @@ def sum(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The noisy sum, with an interval for the sum of the clamped values.
@@ -199,12 +219,13 @@ def sum(
         True
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     grid = grid_from(bounds, step=step, missing=missing, toward_zero=True)
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta, whom=whom
     )
     mechanism = Sum(grid=grid, relation=relation, noise=noise)
-    return answer(mechanism, column, session=session, purpose="sum", noise=noise)
+    return answer(mechanism, column, session=session, purpose="sum", noise=noise, whom=whom)
 
 
 # --- surveys: Shares from randomised answers. ---
@@ -284,6 +305,8 @@ def histogram(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[tuple[int, ...]]:
     """Release a noisy histogram over public bins: the values in `bins`, or the ranges between `edges`.
 
@@ -302,6 +325,8 @@ def histogram(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         One noisy count for each bin; `as_dict` names them.
@@ -320,6 +345,7 @@ def histogram(
         ['f', 'm']
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     if (bins is None) == (edges is None):
         raise InvalidParameter("say either bins=…, the public values, or edges=…, the public ends of ranges")
     if isinstance(bins, (int, np.integer)):
@@ -327,11 +353,11 @@ def histogram(
     elif bounds is not None:
         raise InvalidParameter("bounds go with a number of bins: bins=10, bounds=(0, 100)")
     noise = noise_from(
-        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta
+        epsilon=epsilon, delta=delta, rho=rho, public_rows=public_rows, allow_large_delta=allow_large_delta, whom=whom
     )
     if edges is None:
         mechanism = Histogram(bins=read_bins(bins or ()), relation=relation, noise=noise)
-        return answer(mechanism, column, session=session, purpose="histogram", noise=noise)
+        return answer(mechanism, column, session=session, purpose="histogram", noise=noise, whom=whom)
     ends = _read_edges(edges)
     mechanism = Histogram(bins=tuple(range(len(ends) - 1)), relation=relation, noise=noise)
     release = answer(
@@ -341,6 +367,7 @@ def histogram(
         purpose="histogram",
         noise=noise,
         prepare=partial(_placed, ends=ends),
+        whom=whom,
     )
     return replace(release, labels=_range_labels(ends))
 
@@ -411,85 +438,6 @@ def _float(value: object) -> float:
     return float("nan") if number is None else down(number)
 
 
-# --- vectors: Averages of bounded vectors. ---
-
-
-_STEPS = 1 << 20  # To the bound, unless the caller says otherwise.
-
-
-def vector_mean(
-    rows: Any,
-    *,
-    relation: Relation | str,
-    bound: Number,
-    dimension: int,
-    step: Number | None = None,
-    epsilon: Number | None = None,
-    delta: Number | None = None,
-    rho: Number | None = None,
-    public_rows: int | None = None,
-    allow_large_delta: bool = False,
-    count_share: Number = Fraction(1, 2),
-    session: Payer | None = None,
-) -> Release[tuple[Fraction, ...]]:
-    """Release the noisy mean of rows of `dimension` numbers, each clipped to Euclidean length `bound`.
-
-    `rows` is a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows.
-
-    Args:
-        rows: The private rows, one vector each.
-        relation: The neighbouring relation.
-        bound: The largest Euclidean length of a row; longer ones are clipped.
-        dimension: How many numbers a row has.
-        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
-        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
-        delta: The delta that goes with epsilon.
-        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
-        public_rows: The public number of rows, against which delta is checked.
-        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
-        count_share: The part of the budget that pays for the number of rows, under add-remove.
-        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
-
-    Returns:
-        The noisy mean of each coordinate.
-
-    Raises:
-        InvalidParameter: If `rows` are no rows, or bound or budget are out of range.
-        BudgetExceeded: If `session` cannot pay; nothing is read.
-
-    Examples:
-        >>> release = dp.vector_mean(
-        ...     [[0.6, 0.8]] * 1000, bound=1, dimension=2, relation=dp.Relation.REPLACE_ONE, rho=0.5
-        ... )
-        >>> [abs(a - b) < 0.1 for a, b in zip(release.value, (0.6, 0.8))]
-        [True, True]
-    """
-    relation = read_relation(relation)
-    radius = positive(bound, name="bound")
-    size = rows_if_public(rows, relation)
-    noise = noise_from(
-        epsilon=epsilon,
-        delta=delta,
-        rho=rho,
-        public_rows=declared_rows(public_rows, size),
-        allow_large_delta=allow_large_delta,
-    )
-    mechanism = VectorMean(
-        bound=radius,
-        step=radius / _STEPS if step is None else exact(step, name="step"),
-        dimension=dimension,
-        relation=relation,
-        noise=noise,
-        public_rows=size,
-        count_share=exact(count_share, name="count_share"),
-    )
-    if not isinstance(rows, (np.ndarray, list, tuple)) and not is_table(rows):
-        raise InvalidParameter("rows must be a two-dimensional array, a table, or a list of rows")
-    with paid(session, mechanism, purpose="vector mean"):
-        release = mechanism.release(number_rows(rows) if is_table(rows) else rows)
-        return quoted(release, noise)
-
-
 # --- choices: The most frequent of public candidates. ---
 
 
@@ -508,6 +456,8 @@ def mode(
     method: str = AUTO,
     expected: Mapping[Any, Number] | Sequence[Number] | None = None,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[Any]:
     """Name the most frequent value of a column, or one that is about as frequent. `method` is one of
 
@@ -528,6 +478,8 @@ def mode(
         method: How to answer, see above.
         expected: The public guess of the shares of the most frequent values.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The value, or `adaptive.NO_ANSWER` where "stable" declines.
@@ -544,18 +496,21 @@ def mode(
         'flu'
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     size = rows_if_public(column, relation)
     people = declared_rows(public_rows, size)
     if delta is not None:
         small_delta(delta, public_rows=people, allow_large_delta=allow_large_delta)
-    facts = mode_facts(candidates, relation, epsilon, delta, people if size is None else size, expected)
+    refuse_delta(whom, delta)
+    spent = row_epsilon(epsilon, whom)
+    facts = mode_facts(candidates, relation, spent, delta, people if size is None else size, expected)
     chosen = mode_method(method, facts)
     if isinstance(chosen, TestedMode):
-        found: Release[Any] = answer(chosen.make(facts), column, session=session, purpose="mode")
+        found: Release[Any] = answer(chosen.make(facts), column, session=session, purpose="mode", whom=whom)
         return replace(found, method=chosen.name)
     names = facts.candidates or ()
     prepare = partial(bin_counts, bins=names)
-    found = answer(chosen.make(facts), column, session=session, purpose="mode", prepare=prepare)
+    found = answer(chosen.make(facts), column, session=session, purpose="mode", prepare=prepare, whom=whom)
     return replace(_named(found, names[found.value]), method=chosen.name)
 
 
@@ -567,6 +522,8 @@ def top_k(
     candidates: Iterable[Hashable],
     epsilon: Number,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[tuple[Any, ...]]:
     """Select the k public candidates that are about the most frequent in the column, best first.
 
@@ -577,6 +534,8 @@ def top_k(
         candidates: The public values to choose from.
         epsilon: What all choices together spend.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
         The chosen values, best first.
@@ -594,16 +553,18 @@ def top_k(
         ('flu', 'cold')
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     names = read_bins(candidates)
     mechanism = TopK(
-        epsilon=exact(epsilon, name="epsilon"),
+        epsilon=row_epsilon(epsilon, whom),
         sensitivity=exact(1),
         candidates=len(names),
         count=k,
         relation=relation,
         monotone=relation is Relation.ADD_REMOVE,
     )
-    chosen = answer(mechanism, column, session=session, purpose="top k", prepare=partial(bin_counts, bins=names))
+    prepare = partial(bin_counts, bins=names)
+    chosen = answer(mechanism, column, session=session, purpose="top k", prepare=prepare, whom=whom)
     return _named(chosen, tuple(names[place] for place in chosen.value))
 
 

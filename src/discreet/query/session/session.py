@@ -333,8 +333,9 @@ class Session:
         """Charge what a function of the library is about to spend, or raise and nothing is read.
 
         Such a function protects the rows of the column that it is handed. That is what this session promises only if
-        rows are its units; where a person has several rows, ask with `sql`. Whoever charges an event that holds for
-        the units of this session, such as a training run that clips by person, names their column as `unit`. The same
+        rows are its units; where a person has several, hand over whose each row is, as `dp.mean(…, unit=ids)`, or ask
+        with `sql`. Whoever charges an event that holds for the units of this session names their column as `unit`, or
+        all that they are made of, as the ledger does. The same
         event under the same `idempotency_key` is charged once, however often a run that was interrupted asks. With
         `parts` it pays for a series, whose parts are stored in the ledger one by one.
         """
@@ -354,11 +355,14 @@ class Session:
         return result
 
     def _check_unit(self, unit: str) -> None:
-        if unit != self._unit.called:
-            raise Refused(
-                f"this session protects {self._unit.whom}, and what is charged here protects "
-                f"a {unit}: one person may have many of them. Ask with session.sql, which bounds what each gives"
-            )
+        if unit == self._unit.account:  # What queries call a unit of several columns could be anybody's.
+            return
+        what = f"a {unit}" if unit == "row" else f"everybody who shares {unit}"
+        raise Refused(
+            f"this session protects {self._unit.whom}, and what is charged here protects {what}: one person may have "
+            "many of them. Hand over the ids of the units, where unit=… is offered, under the name that this session "
+            "has for them; or ask with session.sql, which bounds what each gives"
+        )
 
     def questions_left(self) -> int:
         """Return how many more questions like the last one the budget and the quotas hold."""

@@ -11,12 +11,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import noise
-from discreet.adaptive.bounded_memberships import Identity, identity
+from discreet.adaptive.bounded_memberships import kept_rows
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.errors import InvalidParameter
 from discreet.frames.cells import is_missing
-from discreet.frames.column import Column
+from discreet.frames.column import Column, taken
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quantile import Quantile
@@ -27,7 +26,7 @@ from discreet.synth.domain.domain import Domain, DomainColumn
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.source_tables import UnreadTable, table_of
 
-__all__ = ["CellSearch", "Coder", "QuantileBins", "TableRows", "kept_rows"]
+__all__ = ["CellSearch", "Coder", "QuantileBins", "TableRows"]
 
 
 @final
@@ -117,7 +116,7 @@ class TableRows:
 
     def columns(self) -> dict[str, Column]:
         """Return the values as they are, column by column: only for finding cells that nobody declared. Private."""
-        return {name: _taken(self._columns[name], self._kept) for name in self.coder.domain.names}
+        return {name: taken(self._columns[name], self._kept) for name in self.coder.domain.names}
 
     def categories(self) -> NDArray[np.int32]:
         """Return the cells of the categorical columns alone. This is private."""
@@ -133,57 +132,6 @@ class TableRows:
     @cached_property
     def _kept(self) -> Any:
         return slice(None) if self.unit is None else kept_rows(self._columns[self.unit], self.rows_per_unit)
-
-
-def _taken(column: Column, rows: Any) -> Column:
-    """Return some rows of a column: all of them, or those at some places."""
-    if isinstance(rows, slice):
-        return column
-    values = column.values[rows] if isinstance(column.values, np.ndarray) else [column.values[row] for row in rows]
-    return Column(values, None if column.missing is None else column.missing[rows])
-
-
-# --- units: Which rows of a unit count: a limited number of each, chosen by a secret draw. ---
-
-
-def kept_rows(units: Column, rows_per_unit: int) -> NDArray[np.int64]:
-    """Return the places of the rows that count, in their order: at most so many of each unit. This is private.
-
-    Which rows of a unit are kept depends on its own rows and a fresh draw alone, so another unit more or less changes
-    nothing for it. A row without a unit belongs to nobody who could be protected, and is left out.
-    """
-    codes = _codes(units)
-    order = noise.permutation(len(codes)) if len(codes) else np.empty(0, dtype=np.int64)
-    order = order[codes[order] >= 0]
-    order = order[np.argsort(codes[order], kind="stable")]
-    ordered = codes[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    kept = order[np.arange(len(order)) - first < rows_per_unit]
-    return np.sort(kept)
-
-
-def _codes(units: Column) -> NDArray[np.int64]:
-    """Number the units, exactly: equal numbers are one unit whatever their type. -1 where there is none."""
-    values = units.values
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        codes = np.unique(values, return_inverse=True)[1].astype(np.int64).reshape(-1)
-    else:
-        codes = _object_codes(units.objects())
-    if units.missing is not None:
-        codes[units.missing] = -1
-    return codes
-
-
-def _object_codes(values: list[object]) -> NDArray[np.int64]:
-    numbers: dict[Identity, int] = {}
-    found = (identity(_plain(value), spelled=True) for value in values)
-    return np.array([-1 if key is None else numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
-
-
-def _plain(value: object) -> object:
-    """Return an id of a type of its own as its text: left out like what is no id, nobody would be in the data."""
-    # Told by its name: the module that makes such ids also draws them, and all chance here comes from one source.
-    return str(value) if type(value).__name__ == "UUID" else value
 
 
 # --- found_cells ---
