@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from discreet.privacy.not_private import NotPrivate
     from discreet.privacy.relation import Relation
     from discreet.query import (
+        Chain,
         Plan,
         ReleaseTable,
         Session,
@@ -98,6 +99,7 @@ __all__ = [
     "AnswerFailed",
     "Budget",
     "BudgetExceeded",
+    "Chain",
     "DiscreetError",
     "Expected",
     "InvalidParameter",
@@ -178,6 +180,7 @@ _HOMES = {
     "AnswerFailed": "errors",
     "Budget": "ledger",
     "BudgetExceeded": "errors",
+    "Chain": "query",
     "DiscreetError": "errors",
     "InvalidParameter": "errors",
     "LedgerDamaged": "errors",

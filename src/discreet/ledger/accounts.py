@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +15,7 @@ from discreet.ledger.charge_record import Account
 from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
 from discreet.pages.kit import Described, DescribedTable
+from discreet.privacy.events import Event
 
 __all__ = [
     "LIFETIME",
@@ -48,6 +49,11 @@ class LedgerScope:
     name: str
     rule: PrivacyFilter
     text: str
+    nested: int | None = None  # which of the units within the first it is of; None of the first, and of quotas
+
+    def event(self, event: Event, nested: Sequence[Event]) -> Event:
+        """Return what a charge spends here."""
+        return event if self.nested is None else nested[self.nested]
 
 
 @final
@@ -58,10 +64,20 @@ class Book:
     account: Account
     rule: PrivacyFilter
     quotas: tuple[tuple[Quota, PrivacyFilter], ...]
+    nested: tuple[PrivacyFilter, ...] = ()  # one for each unit within the first
+
+    def nested_scopes(self) -> list[LedgerScope]:
+        """List the sums of the units within the first."""
+        pairs = enumerate(zip(self.account.nested, self.nested, strict=True))
+        return [
+            LedgerScope(f"unit {unit}", rule, f"the lifetime budget of {unit}", number)
+            for number, ((unit, _), rule) in pairs
+        ]
 
     def scopes(self, *, project: str, principal: str, time: int) -> list[LedgerScope]:
         """List every sum that a charge counts against: all of them must admit it."""
-        found = [LedgerScope(LIFETIME, self.rule, "the lifetime budget")]
+        whose = f" of {self.account.unit}" if self.nested else ""
+        found = [LedgerScope(LIFETIME, self.rule, f"the lifetime budget{whose}"), *self.nested_scopes()]
         for quota, rule in self.quotas:
             if quota.covers(project=project, principal=principal):
                 name = quota.scope(project=project, principal=principal, time=time)
@@ -73,14 +89,18 @@ class Book:
         budget = self.account.budget
         whom = f"one {self.account.unit} ({self.account.relation.value})"
         if budget.kind != "unlimited":
-            return f"all charges together: {budget.describe()} for {whom}"
+            within = "".join(f", and {each.describe()} for one {unit}" for unit, each in self.account.nested)
+            return f"all charges together: {budget.describe()} for {whom}{within}"
         return f"{windows_words(self.windows())} for {whom}; there is no lifetime limit"
 
-    def stands(self, spent: object, left: object) -> Described:
-        """Say what is guaranteed, what was spent and what is left."""
-        rows = (("guarantee", self.describe()), ("spent", str(spent)), ("left", str(left)))
+    def stands(self, spent: object, left: object, nested: Sequence[tuple[str, object, object]] = ()) -> Described:
+        """Say what is guaranteed, what was spent and what is left; of units within the first, too."""
+        rows = [("guarantee", self.describe()), ("spent", str(spent)), ("left", str(left))]
         text = f"{self.describe()}. Spent: {spent}. Left: {left}."
-        return Described(text, [DescribedTable("", (), rows)])
+        for unit, own, rest in nested:
+            rows += [(f"spent of {unit}", str(own)), (f"left of {unit}", str(rest))]
+            text += f" For one {unit}: spent {own}; left {rest}."
+        return Described(text, [DescribedTable("", (), tuple(rows))])
 
     def windows(self) -> list[Quota]:
         """Return the quotas per window over all charges: the guarantee of a data set without a lifetime budget."""
@@ -89,7 +109,11 @@ class Book:
     def text(self) -> str:
         """Write the declaration in its one form."""
         quotas = [quota.packed() | rule.shares.packed() for quota, rule in self.quotas]
-        return canonical(self.account.packed() | self.rule.shares.packed() | {"quotas": quotas})
+        packed = self.account.packed() | self.rule.shares.packed() | {"quotas": quotas}
+        if self.nested:
+            pairs = zip(packed["nested"], self.nested, strict=True)
+            packed["nested"] = [each | rule.shares.packed() for each, rule in pairs]
+        return canonical(packed)
 
     @classmethod
     def read(cls, dataset: str, text: str) -> Book:
@@ -101,14 +125,14 @@ class Book:
 
         A pure account that gets its first delta has no shares yet: they are chosen now, for what is not `spent`.
         """
-        account = Account(self.account.dataset, self.account.unit, self.account.relation, budget)
+        account = replace(self.account, budget=budget)
         shares = self.rule.shares if self.rule.budget.kind == budget.kind else shares_after(budget, spent)
-        return Book(account, filter_for(budget, shares), self.quotas)
+        return replace(self, account=account, rule=filter_for(budget, shares))
 
     def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
         """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
         chosen, kept = declare(self.account, quotas).quotas, dict(self.quotas)
-        return Book(self.account, self.rule, tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
+        return replace(self, quotas=tuple((quota, kept.get(quota, rule)) for quota, rule in chosen))
 
 
 def windows_words(quotas: Iterable[Quota]) -> str:
@@ -128,7 +152,10 @@ def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
     if not all(isinstance(quota, Quota) for quota in quotas):
         raise InvalidParameter("quotas must be a sequence of Quota")
     pairs = tuple((quota, filter_for(quota.budget, choose_shares(quota.budget))) for quota in quotas)
-    book = Book(account, filter_for(account.budget, choose_shares(account.budget)), pairs)
+    nested = tuple(filter_for(budget, choose_shares(budget)) for _, budget in account.nested)
+    book = Book(account, filter_for(account.budget, choose_shares(account.budget)), pairs, nested)
+    if nested and any(rule.budget.kind == "unlimited" for rule in (book.rule, *nested)):
+        raise InvalidParameter("where several units are protected, each needs a lifetime budget")
     if account.budget.kind == "unlimited" and not book.windows():
         raise InvalidParameter("a data set without a lifetime budget needs a quota per window over all its charges")
     return book
@@ -142,7 +169,12 @@ def _read(dataset: str, text: str) -> Book:
     for each in packed["quotas"]:
         quota = Quota.unpacked(each)
         quotas.append((quota, filter_for(quota.budget, Shares.unpacked(quota.budget, each))))
-    return Book(account, filter_for(account.budget, Shares.unpacked(account.budget, packed)), tuple(quotas))
+    nested = tuple(
+        filter_for(budget, Shares.unpacked(budget, each))
+        for (_, budget), each in zip(account.nested, packed.get("nested", ()), strict=True)
+    )
+    rule = filter_for(account.budget, Shares.unpacked(account.budget, packed))
+    return Book(account, rule, tuple(quotas), nested)
 
 
 # --- declaring: What may be declared again, raised or changed, and what may not. ---
@@ -172,6 +204,11 @@ def check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) ->
 
 def _ways_out(before: Account, asked: Account) -> str:
     """Say what to write into the policy and, where the budget can be raised to what is said, with which command."""
+    if before.nested != asked.nested:
+        return (
+            "declare the same units with the same budgets; for others name another dataset and another ledger: what "
+            "both spend adds up for whoever is in both"
+        )
     if (before.unit, before.relation) != (asked.unit, asked.relation):
         return (
             f"declare the unit as {before.unit!r} and the relation as {before.relation.value!r}; for another unit name "
@@ -252,7 +289,7 @@ def carried_over(sums: Sums, book: Book) -> Sums:
 
 def check_restored(before: Account, after: Account) -> None:
     """Refuse an account that a copy cannot have become: only its budget may have been raised since."""
-    if (before.unit, before.relation) != (after.unit, after.relation):
+    if (before.unit, before.relation, before.nested) != (after.unit, after.relation, after.nested):
         raise Refused(
             f"data set {before.dataset!r} was declared as {before.describe()}: unit and relation never change"
         )

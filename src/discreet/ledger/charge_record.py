@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -26,6 +26,7 @@ __all__ = [
     "StoredAnswer",
     "as_charge",
     "check_key",
+    "check_nested",
     "check_relation",
     "check_texts",
     "check_unit",
@@ -33,6 +34,7 @@ __all__ = [
     "packed_event",
     "question_of",
     "same_charge",
+    "same_price",
     "written",
 ]
 
@@ -50,11 +52,15 @@ class Account:
     `unit` is public text such as "customer_id" or "row". Unit and relation are fixed for ever; the budget can only
     be raised, which is an entry of its own.
 
+    A data set can make a second promise, to units within the first: `nested` names them, each with a budget of its own.
+    Then every charge says what it spends for each, and is admitted only if all budgets admit it.
+
     Args:
         dataset: The public name of the data set.
         unit: Who is protected, as public text.
         relation: The neighbouring relation.
         budget: What all charges together may spend.
+        nested: Units within `unit` that are protected too, as public texts with their budgets.
 
     Raises:
         InvalidParameter: If a name is empty or too long, or something is of another type.
@@ -69,32 +75,46 @@ class Account:
     unit: str
     relation: Relation
     budget: Budget
+    nested: tuple[tuple[str, Budget], ...] = ()
 
     __repr__ = record
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "nested", tuple((unit, budget) for unit, budget in self.nested))
+        units = [self.unit, *(unit for unit, _ in self.nested)]
+        if len(set(units)) != len(units) or not all(isinstance(unit, str) and unit for unit in units):
+            raise InvalidParameter("the units of a data set must be different texts, each with a budget of its own")
         for name in ("dataset", "unit"):
             value = getattr(self, name)
             if not isinstance(value, str) or not 0 < len(value) <= _LONGEST:
                 raise InvalidParameter(f"{name} must be a text of 1 to {_LONGEST} characters")
         object.__setattr__(self, "relation", read_relation(self.relation))
-        if not isinstance(self.budget, Budget):
+        if not all(isinstance(budget, Budget) for budget in self.budgets):
             raise InvalidParameter(
                 "budget must be a Budget: say Budget(epsilon=…), with delta or not, or Budget(rho=…)"
             )
 
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """The budget of the unit, then those of the units within it."""
+        return (self.budget, *(budget for _, budget in self.nested))
+
     def describe(self) -> str:
         """Return the declaration as people read it."""
-        return f"unit {self.unit!r}, {self.relation.value}, {self.budget.describe()}"
+        within = "".join(f"; within it unit {unit!r}, {budget.describe()}" for unit, budget in self.nested)
+        return f"unit {self.unit!r}, {self.relation.value}, {self.budget.describe()}{within}"
 
     def packed(self) -> dict[str, Any]:
         """Return what JSON writes."""
-        return {"unit": self.unit, "relation": self.relation.value, "budget": self.budget.packed()}
+        packed = {"unit": self.unit, "relation": self.relation.value, "budget": self.budget.packed()}
+        nested = [{"unit": unit, "budget": budget.packed()} for unit, budget in self.nested]
+        return packed | ({"nested": nested} if nested else {})
 
     @classmethod
     def unpacked(cls, dataset: str, packed: dict[str, Any]) -> Account:
         """Read what `packed` returned."""
-        return cls(dataset, packed["unit"], Relation(packed["relation"]), Budget.unpacked(packed["budget"]))
+        nested = tuple((each["unit"], Budget.unpacked(each["budget"])) for each in packed.get("nested", ()))
+        return cls(dataset, packed["unit"], Relation(packed["relation"]), Budget.unpacked(packed["budget"]), nested)
 
 
 # --- facts: What is written about a charge, and when two charges are the same. Public facts only. ---
@@ -114,6 +134,7 @@ def facts_of(
     idempotency_key: str | None,
     plan: str | None,
     version: str | None,
+    nested: Sequence[Event] = (),
 ) -> dict[str, Any]:
     """Collect what is written about a charge; what was not said is left out."""
     # Names in entries are hashed into the chain and looked up by later releases: they never change.
@@ -127,6 +148,8 @@ def facts_of(
     }
     check_texts(**{"idempotency_key" if name == "key" else name: value for name, value in said.items()})
     facts = {"event": packed_event(event), "relation": relation.value}
+    if nested:
+        facts["nested"] = [packed_event(each) for each in nested]
     return facts | {name: value for name, value in said.items() if value is not None}
 
 
@@ -156,6 +179,18 @@ def check_unit(unit: str, account: Account) -> None:
         )
 
 
+def check_nested(nested: Sequence[Event], account: Account) -> None:
+    """Refuse a charge that says what it spends for some of the promises only: none of them may go unpaid."""
+    if len(nested) != len(account.nested):
+        raise Refused(
+            f"this data set makes {1 + len(account.nested)} promises ({account.describe()}), and this charge says what "
+            f"it spends for {1 + len(nested)}",
+            reason="every answer is paid for under each promise, and what was proven for one unit says nothing yet for "
+            "another",
+            way_out="ask with session.sql or a release plan, which know what an answer costs each of them",
+        )
+
+
 def _whom(unit: str) -> str:
     """Say whom an account protects: its ledger has the column, or all that a unit is made of, and no other name."""
     if unit == "row":
@@ -173,11 +208,16 @@ def question_of(facts: Mapping[str, Any]) -> str | None:
 def same_charge(entry: Entry, facts: Mapping[str, Any]) -> Charge:
     """Return the charge that has this idempotency key already; refuse if it was for anything else."""
     check_key(entry, facts)
-    if entry.content["event"] != facts["event"]:
+    if not same_price(entry, facts):
         raise Refused("this idempotency key was used for another event: choose a new key")
     if entry.content.get("parts") != facts.get("parts"):
         raise Refused("this idempotency key was used for another number of answers: choose a new key")
     return as_charge(entry)
+
+
+def same_price(entry: Entry, facts: Mapping[str, Any]) -> bool:
+    """Tell whether a charge spent the same, for every unit."""
+    return all(entry.content.get(name) == facts.get(name) for name in ("event", "nested"))
 
 
 def check_key(entry: Entry, asked: Mapping[str, Any]) -> None:
@@ -350,6 +390,11 @@ class Entry:
     def event(self) -> Event | None:
         """The event that was charged; None for another kind of entry."""
         return from_json(json.dumps(self.content["event"])) if self.kind == "charge" else None
+
+    @property
+    def nested(self) -> tuple[Event, ...]:
+        """What was charged to the units within the first, in their order; none for another kind of entry."""
+        return tuple(from_json(json.dumps(each)) for each in self.content.get("nested", ()))
 
     def __repr__(self) -> str:
         return self.describe()

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, positive
-from discreet.ledger.accounts import LIFETIME, LedgerScope
+from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.budget import Sums, readable
 from discreet.ledger.charge_record import Charge, Entry, ReadClaim, check_texts, question_of, written
 from discreet.ledger.filters import fitting
 from discreet.ledger.lease import this_process
-from discreet.ledger.spending import left_of
+from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
 from discreet.ledger.store import LedgerRows
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -30,7 +30,9 @@ __all__ = [
     "check_room",
     "fail_claim",
     "finish_claim",
+    "last_charge",
     "last_event",
+    "nested_left",
     "now",
     "release_claim",
     "reopen",
@@ -60,11 +62,20 @@ def append(rows: LedgerRows, dataset: str, kind: str, content: Mapping[str, Any]
 
 
 def spend(
-    rows: LedgerRows, dataset: str, scopes: list[LedgerScope], event: Event, relation: Relation
+    rows: LedgerRows,
+    dataset: str,
+    scopes: list[LedgerScope],
+    main: Event,
+    relation: Relation,
+    nested: Sequence[Event] = (),
 ) -> dict[str, Any]:
-    """Add an event to every sum it counts against, if all of them admit it; return what it cost each."""
+    """Add an event to every sum it counts against, if all of them admit it; return what it cost each.
+
+    Of a unit within the first, what the charge spends for that unit is added.
+    """
     prices, after = {}, {}
     for scope in scopes:
+        event = scope.event(main, nested)
         before = sums_of(rows, dataset, scope)
         price = fitting(scope.rule, before, event, relation)
         if price is None:
@@ -103,13 +114,34 @@ def sums_of(rows: LedgerRows, dataset: str, scope: LedgerScope) -> Sums:
 
 def last_event(rows: LedgerRows, dataset: str) -> Event | None:
     """Return what the newest charge of a data set was for; None if there is none nearby."""
+    entry = last_charge(rows, dataset)
+    return None if entry is None else entry.event
+
+
+def last_charge(rows: LedgerRows, dataset: str) -> Entry | None:
+    """Return the newest charge of a data set; None if there is none nearby."""
     newest = rows.head().index
     for index in range(newest, max(0, newest - _NEARBY), -1):
         found = rows.entry(index)
         entry = None if found is None else Entry.read(*found)
         if entry is not None and entry.dataset == dataset and entry.kind in ("charge", "restored"):
-            return entry.event
+            return entry
     return None
+
+
+def nested_left(
+    rows: LedgerRows, dataset: str, book: Book, like: Sequence[Event]
+) -> tuple[tuple[str, Spending, Left], ...]:
+    """Return, of each unit within the first, what was spent and what is left of its own budget."""
+    last, relation, found = last_charge(rows, dataset), book.account.relation, []
+    events = tuple(like) or (() if last is None else last.nested)
+    for scope, (unit, budget) in zip(book.nested_scopes(), book.account.nested, strict=True):
+        sums = sums_of(rows, dataset, scope)
+        event = events[scope.nested or 0] if events else None
+        words = None if event is None else price_words(event, relation, budget)
+        more = more_of(scope.rule, sums, event, relation)
+        found.append((unit, spending_of(scope.rule, sums, words), left_of(scope.rule, sums, more)))
+    return tuple(found)
 
 
 def bundles_of(rows: LedgerRows, charge: int) -> list[dict[str, Any]]:

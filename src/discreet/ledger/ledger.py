@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from fractions import Fraction
@@ -37,12 +37,14 @@ from discreet.ledger.charge_record import (
     StoredAnswer,
     as_charge,
     check_key,
+    check_nested,
     check_relation,
     check_texts,
     check_unit,
     facts_of,
     question_of,
     same_charge,
+    same_price,
 )
 from discreet.ledger.charges_and_claims import (
     add_claim,
@@ -55,6 +57,7 @@ from discreet.ledger.charges_and_claims import (
     fail_claim,
     finish_claim,
     last_event,
+    nested_left,
     now,
     release_claim,
     reopen,
@@ -187,12 +190,13 @@ class Ledger:
         plan: str | None = None,
         version: str | None = None,
         unit: str = "row",
+        nested: Sequence[Event] = (),
         parts: int | None = None,
     ) -> Charge:
         """Commit the charge durably or raise; the answer may be lost, the charge never is.
 
         Functions of the library protect rows. Whoever charges an event that holds for other units names them as the
-        account does.
+        account does, and says as `nested` what is spent for each unit within that one.
         An `idempotency_key` that was charged before with the same event, plan, principal, project and version
         returns that charge and costs nothing: its answer, if there is one, is in `stored`.
         With `parts` it pays for a series of that many answers together, which come one by one with `store_part`.
@@ -207,19 +211,21 @@ class Ledger:
             idempotency_key=idempotency_key,
             plan=plan,
             version=version,
+            nested=nested,
         )
         check_user_key(idempotency_key)
         if parts is not None:
             facts["parts"] = read_parts_paid(parts)
         with self._store.writing() as rows:
-            self._check(rows, relation, unit)
+            self._check(rows, relation, unit, nested)
             again = self._by_key(rows, facts)
-            return self._spent(rows, event, facts) if again is None else as_charge(again)
+            return self._spent(rows, event, nested, facts) if again is None else as_charge(again)
 
-    def _check(self, rows: LedgerRows, relation: Relation, unit: str) -> None:
+    def _check(self, rows: LedgerRows, relation: Relation, unit: str, nested: Sequence[Event]) -> None:
         account = self._book(rows).account
         check_relation(relation, account)
         check_unit(unit, account)
+        check_nested(nested, account)
 
     def _by_key(self, rows: LedgerRows, facts: Mapping[str, Any]) -> Entry | None:
         """Return the charge that was made under this key before, unless it can no longer be answered."""
@@ -241,15 +247,15 @@ class Ledger:
         if index is None and facts.get("key") is None:
             index = rows.newest(self._dataset, question)
         entry = None if index is None else charge_entry(rows, self._dataset, index)
-        if entry is None or "parts" in entry.content or entry.content["event"] != facts["event"]:
+        if entry is None or "parts" in entry.content or not same_price(entry, facts):
             return None
         return entry if rows.answer(entry.index) is not None or is_known(rows, entry) else None
 
-    def _spent(self, rows: LedgerRows, event: Event, facts: dict[str, Any]) -> Charge:
+    def _spent(self, rows: LedgerRows, event: Event, nested: Sequence[Event], facts: dict[str, Any]) -> Charge:
         """Add a charge to every sum it counts against, and to the chain."""
         moment = now(rows)
         scopes = self._book(rows).scopes(project=facts["project"], principal=facts["principal"], time=moment)
-        facts["prices"] = spend(rows, self._dataset, scopes, event, Relation(facts["relation"]))
+        facts["prices"] = spend(rows, self._dataset, scopes, event, Relation(facts["relation"]), nested)
         charge = append(rows, self._dataset, "charge", facts, moment)
         key, question = facts.get("key"), question_of(facts)
         if key is not None or question is not None:
@@ -269,6 +275,7 @@ class Ledger:
         plan: str | None = None,
         version: str | None = None,
         unit: str = "row",
+        nested: Sequence[Event] = (),
     ) -> ReadClaim | StoredAnswer:
         """Charge, unless it was charged before, and claim the one read that the charge pays for; in one transaction.
 
@@ -288,18 +295,19 @@ class Ledger:
             idempotency_key=idempotency_key,
             plan=plan,
             version=version,
+            nested=nested,
         )
         check_user_key(idempotency_key)
 
         def attempt() -> ReadClaim | StoredAnswer:
             with self._store.writing() as rows:
-                self._check(rows, relation, unit)
-                return self._claimed(rows, event, facts, seconds)
+                self._check(rows, relation, unit, nested)
+                return self._claimed(rows, event, nested, facts, seconds)
 
         return until_claimed(attempt, seconds)
 
     def _claimed(
-        self, rows: LedgerRows, event: Event, facts: Mapping[str, Any], seconds: Number
+        self, rows: LedgerRows, event: Event, nested: Sequence[Event], facts: Mapping[str, Any], seconds: Number
     ) -> ReadClaim | StoredAnswer:
         entry = self._by_key(rows, facts) or self._by_question(rows, facts)
         if entry is not None:
@@ -308,7 +316,7 @@ class Ledger:
                 return StoredAnswer(as_charge(entry), text)
             check_not_claimed(rows, entry.index)
         check_room(rows, self._dataset, facts["principal"])
-        charge = self._spent(rows, event, dict(facts)) if entry is None else as_charge(entry)
+        charge = self._spent(rows, event, nested, dict(facts)) if entry is None else as_charge(entry)
         return add_claim(rows, charge, dataset=self._dataset, principal=facts["principal"], seconds=seconds)
 
     def claim_part(self, charge: Charge | int, number: int, *, seconds: Number) -> ReadClaim | None:
@@ -495,7 +503,8 @@ class Ledger:
     ) -> tuple[LedgerScope, ...]:
         if principal is None:
             return ()
-        return tuple(book.scopes(project=project, principal=principal, time=now(rows))[1:])
+        scopes = book.scopes(project=project, principal=principal, time=now(rows))[1:]
+        return tuple(scope for scope in scopes if scope.nested is None)
 
     def money(
         self,
@@ -526,32 +535,53 @@ class Ledger:
                 found.append((scope.text, left_of(scope.rule, sums, more)))
             return tuple(found)
 
-    def affords(self, event: Event, *, principal: str = "", project: str = "", at_once: bool = True) -> bool:
+    def nested_left(self, like: Sequence[Event] = ()) -> tuple[tuple[str, Spending, Left], ...]:
+        """Return, of each unit within the first, what was spent and what is left of its own budget.
+
+        How many more fit is told of `like`, or of charges like the last one.
+        """
+        with self._store.reading() as rows:
+            return nested_left(rows, self._dataset, self._book(rows), like)
+
+    def affords(
+        self,
+        event: Event,
+        *,
+        principal: str = "",
+        project: str = "",
+        at_once: bool = True,
+        nested: Sequence[Event] = (),
+    ) -> bool:
         """Tell whether this event could be charged now, under the lifetime budget and every quota.
 
         With `at_once=False` its parts are charged one by one, in several charges.
         """
         if at_once:
-            return self.times_left(event, principal=principal, project=project) > 0
+            return self.times_left(event, principal=principal, project=project, nested=nested) > 0
         with self._store.reading() as rows:
             book = self._book(rows)
+            check_nested(nested, book.account)
             relation, scopes = book.account.relation, book.scopes(project=project, principal=principal, time=now(rows))
-            priced = [(scope, scope.rule.sum_price(event, relation)) for scope in scopes]
+            priced = [(scope, scope.rule.sum_price(scope.event(event, nested), relation)) for scope in scopes]
             return all(scope.rule.times(sums_of(rows, self._dataset, scope), price) > 0 for scope, price in priced)
 
-    def times_left(self, event: Event, *, principal: str = "", project: str = "") -> int:
+    def times_left(self, event: Event, *, principal: str = "", project: str = "", nested: Sequence[Event] = ()) -> int:
         """Return how many more such events could be charged now."""
-        return min(times for _, times in self.times_left_by(event, principal=principal, project=project))
+        found = self.times_left_by(event, principal=principal, project=project, nested=nested)
+        return min(times for _, times in found)
 
-    def times_left_by(self, event: Event, *, principal: str = "", project: str = "") -> tuple[tuple[str, int], ...]:
-        """Return how many more such events the lifetime budget holds now, and each quota that they count against."""
+    def times_left_by(
+        self, event: Event, *, principal: str = "", project: str = "", nested: Sequence[Event] = ()
+    ) -> tuple[tuple[str, int], ...]:
+        """Return how many more such events every lifetime budget holds now, and each quota that they count against."""
         with self._store.reading() as rows:
             book = self._book(rows)
-            scopes = book.scopes(project=project, principal=principal, time=now(rows))
-            relation = book.account.relation
-            return tuple(
-                (scope.text, held(scope.rule, sums_of(rows, self._dataset, scope), event, relation)) for scope in scopes
-            )
+            check_nested(nested, book.account)
+            relation, found = book.account.relation, []
+            for scope in book.scopes(project=project, principal=principal, time=now(rows)):
+                sums = sums_of(rows, self._dataset, scope)
+                found.append((scope.text, held(scope.rule, sums, scope.event(event, nested), relation)))
+            return tuple(found)
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
         """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered.
@@ -620,7 +650,7 @@ class Ledger:
         with self._store.reading() as rows:
             book = self._book(rows)
             spent, left = self._spending(rows, book, None), self._left(rows, book, None, "", None)
-        return book.stands(spent, left)
+        return book.stands(spent, left, self.nested_left() if book.nested else ())
 
     def __repr__(self) -> str:
         """Name the data set; the store is not asked, so that this works when it is closed or away."""

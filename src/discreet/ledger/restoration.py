@@ -16,10 +16,12 @@ from discreet.ledger.accounts import LIFETIME, Book, as_split, check_restored, d
 from discreet.ledger.budget import Budget, Sums
 from discreet.ledger.charge_record import Account, check_texts
 from discreet.ledger.charges_and_claims import append
+from discreet.ledger.filters import PrivacyFilter
 from discreet.ledger.store import LedgerRows
 from discreet.ledger.verify_chain import verify
 from discreet.noise import source
 from discreet.privacy.events import ZCDP, ApproxDP, Event, PureDP
+from discreet.privacy.relation import Relation
 
 __all__ = ["exhausted", "restore", "whole"]
 
@@ -74,10 +76,13 @@ def _spend_everything(rows: LedgerRows, accounts: Mapping[str, Account], facts: 
         raise InvalidParameter(f"these data sets are in the ledger too, say how they were declared: {missing}")
     for dataset, account in accounts.items():
         book = _last_declared(account, declared.get(dataset))
-        sums = exhausted(book)
-        content = {**facts, "sums": sums.text(), **declaration(book)}
+        sums, scopes = exhausted(book), book.nested_scopes()
+        nested = [_used_up(scope.rule, book.account.relation).text() for scope in scopes]
+        content = {**facts, "sums": sums.text(), **({"nested_sums": nested} if nested else {}), **declaration(book)}
         append(rows, dataset, "restored", content)
         rows.set_sums(dataset, LIFETIME, sums.text())
+        for scope, text in zip(scopes, nested, strict=True):
+            rows.set_sums(dataset, scope.name, text)
         rows.set_account(dataset, book.text())
 
 
@@ -92,8 +97,11 @@ def _last_declared(account: Account, before: str | None) -> Book:
 
 def exhausted(book: Book) -> Sums:
     """Return the sums after one event that is the whole budget."""
-    price = book.rule.price(whole(book.account.budget), book.account.relation)
-    return Sums.nothing(book.rule.shares.kept).plus(price)
+    return _used_up(book.rule, book.account.relation)
+
+
+def _used_up(rule: PrivacyFilter, relation: Relation) -> Sums:
+    return Sums.nothing(rule.shares.kept).plus(rule.price(whole(rule.budget), relation))
 
 
 def whole(budget: Budget) -> Event:

@@ -77,6 +77,10 @@ class _Replay:
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
                 self._before[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
                 self._prices[entry.dataset, LIFETIME] = Counter()
+                book = Book.read(entry.dataset, self._declared[entry.dataset])
+                for scope, text in zip(book.nested_scopes(), entry.content.get("nested_sums", ()), strict=True):
+                    self._before[entry.dataset, scope.name] = Sums.from_text(text)
+                    self._prices[entry.dataset, scope.name] = Counter()
                 self._restored.add(entry.dataset)
             case "format":
                 pass
@@ -92,6 +96,10 @@ class _Replay:
         key, question = entry.content.get("key"), question_of(entry.content)
         if key is not None or question is not None:
             self._remembered[entry.index] = (entry.dataset, key, question)
+        book = Book.read(entry.dataset, self._declared[entry.dataset])
+        units = {scope.name for scope in book.nested_scopes()}
+        if units - entry.content["prices"].keys() or len(units) != len(entry.content.get("nested", ())):
+            raise LedgerDamaged(f"entry {entry.index} does not charge every unit that its data set protects")
         for scope, packed in entry.content["prices"].items():
             self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
 
@@ -176,3 +184,7 @@ class _Replay:
             book, total = Book.read(dataset, self._declared[dataset]), sums.get((dataset, LIFETIME))
             if total is not None and not book.rule.admits(total):
                 raise LedgerDamaged("more was spent than the budget holds")
+            for scope in book.nested_scopes():
+                within = sums.get((dataset, scope.name))
+                if (within is None) != (total is None) or (within is not None and not scope.rule.admits(within)):
+                    raise LedgerDamaged(f"more was spent than {scope.text} holds, or nothing of it was charged")

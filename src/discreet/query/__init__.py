@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from discreet.query.policy import Resources, Unit, public
+    from discreet.query.policy import Chain, Resources, Unit, public
     from discreet.query.release_table import ReleaseTable
     from discreet.query.session.builder import (
         col,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from discreet.schema.csv_file import csv
 
 _HOMES = {
-    "policy": ("Resources", "Unit", "public"),
+    "policy": ("Chain", "Resources", "Unit", "public"),
     "release_table": ("ReleaseTable",),
     "session.builder": (
         "col",
@@ -63,6 +63,7 @@ _HOME_OF |= dict.fromkeys(("between", "boolean", "categories", "text"), "discree
 _HOME_OF["csv"] = "discreet.schema.csv_file"
 
 __all__ = [
+    "Chain",
     "Plan",
     "Policy",
     "ReleaseTable",

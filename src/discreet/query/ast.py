@@ -229,6 +229,7 @@ class UnitKey:
     time: str | None = None  # the column with the time
     kind: Kind | None = None  # of the time: a date or a timestamp
     format: str | None = None  # declared: how texts write it; None for ISO 8601
+    outer: int | None = None  # of a chain: so many of the columns, the first ones, make the outer unit
 
 
 @final

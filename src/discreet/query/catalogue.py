@@ -10,7 +10,7 @@ from typing import final
 from discreet.formatting import record
 from discreet.names import escaped
 from discreet.query.ast import UnitKey
-from discreet.query.policy import Unit
+from discreet.query.policy import Chain, Unit
 from discreet.schema.columns import ExpressionFacts, Kind
 from discreet.schema.csv_file import CsvFile
 
@@ -58,7 +58,8 @@ class Catalogue:
     """All tables of a session, and whom it protects."""
 
     tables: Mapping[str, CatalogueTable]
-    unit: Unit
+    unit: Unit  # of a chain: the inner one
+    chain: Chain | None = None
     keys: Mapping[str, tuple[object, ...]] = field(default_factory=dict)  # found by `private_keys`, by column
 
     def __repr__(self) -> str:

@@ -66,7 +66,7 @@ class Stage:
     """Rows of `source`, each owned by a unit, counted in groups.
 
     `unit` is the field that identifies the unit; rows where it is NULL are dropped. Without one every row is a unit and
-    is in one group: there is nothing to bound.
+    is in one group: there is nothing to bound. Of a chain, `unit` is the inner unit, whose field tells the outer too.
     """
 
     source: Source
@@ -76,6 +76,7 @@ class Stage:
     max_groups: int
     max_rows_per_group: int
     wants_units: bool = False  # the number of distinct units of each group
+    max_inner: int | None = None  # of a chain: so many units of an outer one are counted, chosen by secret tags
 
 
 # --- engine ---

@@ -15,6 +15,7 @@ from discreet.formatting import enumerated, record
 __all__ = [
     "INFERRED",
     "ONLY_ADD_REMOVE",
+    "Chain",
     "PublicTable",
     "Resources",
     "Unit",
@@ -224,6 +225,72 @@ class Unit:
         return f"for k {self.window}s of one person ε is k times as large"
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Chain:
+    """Two privacy units, one within the other: a person within a household, a day within a user.
+
+    Each is protected with a budget of its own: every answer is charged to both, and admitted only if both admit it.
+    That one is within the other is made true and not trusted: the inner unit names all columns of the outer one.
+
+    Rows are bounded from inside out. Of an inner unit at most its own limits are counted, and of an outer unit at most
+    `max_inner` inner units, those with the least secret tags. So one inner unit that leaves lets in at most one other,
+    which changes an answer by up to twice its own limits; an outer unit changes it by up to `max_inner` times that.
+
+    Args:
+        outer: The unit that contains others, such as `Unit("household")`; it has no limits of its own and no window.
+        inner: The unit within it, such as `Unit(["household", "person"])` or `Unit("user", window="day", time="at")`.
+        max_inner: How many inner units of an outer one are counted at most.
+
+    Raises:
+        InvalidParameter: If the inner unit does not name the columns of the outer one, or limits are said of the outer.
+
+    Examples:
+        >>> chain = dp.Chain(dp.Unit("household"), dp.Unit(["household", "person"], name="person"), max_inner=5)
+        >>> chain.inner.noun
+        'person'
+    """
+
+    outer: Unit
+    inner: Unit
+    max_inner: int = field(kw_only=True)
+
+    __repr__ = record
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.outer, Unit) or not isinstance(self.inner, Unit) or self.outer.is_row:
+            raise InvalidParameter(
+                'a chain is of two units: dp.Chain(dp.Unit("household"), dp.Unit(["household", "person"]), max_inner=5)'
+            )
+        object.__setattr__(self, "max_inner", int(positive_integer(self.max_inner, name="max_inner")))
+        if not set(self.outer.columns) <= set(self.inner.columns):
+            raise InvalidParameter(
+                f"the inner unit of a chain must name all columns of the outer one, {self.outer.identity}, and it is "
+                f"{self.inner.identity}. Units that overlap, such as patient and doctor, cannot be protected together: "
+                "whoever leaves changes what is kept of everybody they met. If one is within the other, say so: "
+                f"dp.Unit({[*self.outer.columns, *self.inner.columns]!r})"
+            )
+        if self.outer.window is not None or self.inner.account == self.outer.account:
+            raise InvalidParameter(
+                "the outer unit of a chain has no window, and the inner one has a window or further columns"
+            )
+        if (self.outer.max_groups, self.outer.max_rows_per_group) != (1, 1):
+            raise InvalidParameter(
+                "limits of a chain are said of its inner unit, and max_inner says how many of them an outer unit has: "
+                "leave max_groups and max_rows_per_group of the outer unit out"
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the inner unit, those of the outer one first."""
+        return (*self.outer.columns, *(one for one in self.inner.columns if one not in self.outer.columns))
+
+    @property
+    def whom(self) -> str:
+        """Who is protected together, in a few words that are exact."""
+        return f"{self.outer.whom}; and {self.inner.whom}"
+
+
 def _read_columns(columns: Sequence[str]) -> tuple[str, ...]:
     if not isinstance(columns, (list, tuple)) or not columns or len(set(columns)) != len(columns):
         raise InvalidParameter('unit must name a column, or several different ones: dp.Unit(["hospital", "patient"])')
@@ -265,9 +332,15 @@ class UnitLimits:
 
     max_groups: int | None = None
     max_rows_per_group: int | None = None
+    max_inner: int | None = None
 
-    def check(self, unit: Unit) -> None:
+    def check(self, unit: Unit, chain: Chain | None = None) -> None:
         """Refuse limits that are no positive whole numbers, are wider than the unit's, or are said of rows."""
+        if self.max_inner is not None:
+            most = 0 if chain is None else chain.max_inner
+            if positive_integer(self.max_inner, name="max_inner") > most:
+                said = "there is no chain of units: leave it out" if chain is None else f"it is at most {most}"
+                raise InvalidParameter(f"max_inner may only be tightened: {said}")
         for name in ("max_groups", "max_rows_per_group"):
             said = getattr(self, name)
             if said is None:

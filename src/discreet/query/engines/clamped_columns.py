@@ -6,7 +6,7 @@ number may keep a narrower type than that of its kind; whoever computes with it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from discreet.errors import InvalidParameter
@@ -132,24 +132,43 @@ def unit_key_layers(key: UnitKey, types: Mapping[str, str], name: str, writer: W
     """Write the unit that several columns make together, as one text: each part with its length in front of it.
 
     Lengths keep ("a", "bc") and ("ab", "c") apart. A part that is NULL makes the whole NULL, and the row nobody's.
+    The unit of a chain is a pair: the outer unit o, and what tells apart those within it, i.
     """
     parts = [_part(column, types[column], writer) for column in key.columns]
     if key.time is not None:
         parts.append(_window(key, types[key.time], writer))
-    return " || ".join(f"CAST(strlen({part}) AS VARCHAR) || ':' || {part}" for part in parts), name, name
+    if key.outer is None:
+        return _together([_text(part) for part in parts]), name, name
+    outer, inner = (_one(side) for side in (parts[: key.outer], parts[key.outer :]))
+    known = f"({outer}) IS NOT NULL AND ({inner}) IS NOT NULL"
+    return f"(CASE WHEN {known} THEN {{'o': {outer}, 'i': {inner}}} END)", name, name
 
 
-def _part(column: str, sql_type: str, writer: Writer) -> str:
-    """Write a column that tells units apart as text. Only kinds are here of which equal values have equal texts."""
+def _together(texts: Sequence[str]) -> str:
+    return " || ".join(f"CAST(strlen({text}) AS VARCHAR) || ':' || {text}" for text in texts)
+
+
+def _one(parts: Sequence[tuple[str, bool]]) -> str:
+    """Write one side of a pair: a column as it is, several as one text."""
+    return parts[0][0] if len(parts) == 1 else _together([_text(part) for part in parts])
+
+
+def _text(part: tuple[str, bool]) -> str:
+    value, is_text = part
+    return value if is_text else f"CAST({value} AS VARCHAR)"
+
+
+def _part(column: str, sql_type: str, writer: Writer) -> tuple[str, bool]:
+    """Write a column that tells units apart, and say whether it is a text. Equal values of these have equal texts."""
     kind = kind_of(sql_type)
     if kind not in (Kind.INTEGER, Kind.TEXT):
         raise InvalidParameter("the columns of a unit must be whole numbers or texts")
     stored = unit_layers(TableColumn(column, Field("x", ExpressionFacts(kind=kind))), sql_type, "x", writer)[0]
-    return stored if kind is Kind.TEXT else f"CAST({stored} AS VARCHAR)"
+    return stored, kind is Kind.TEXT
 
 
-def _window(key: UnitKey, sql_type: str, writer: Writer) -> str:
-    """Write the window of a time: its first day, or its hour."""
+def _window(key: UnitKey, sql_type: str, writer: Writer) -> tuple[str, bool]:
+    """Write the window of a time, which is no text: its first day, or its hour."""
     kind, window = kind_of(sql_type), key.window
     assert kind is not None
     assert key.time is not None
@@ -164,8 +183,8 @@ def _window(key: UnitKey, sql_type: str, writer: Writer) -> str:
     elif kind is not key.kind:
         time = write_cast(time, kind, key.kind, writer)
     if window == "hour":
-        return f"CAST(date_trunc('hour', {time}) AS VARCHAR)"
-    return f"CAST(CAST(date_trunc('{window}', CAST({time} AS DATE)) AS DATE) AS VARCHAR)"
+        return f"date_trunc('hour', {time})", False
+    return f"CAST(date_trunc('{window}', CAST({time} AS DATE)) AS DATE)", False
 
 
 def _whole(value: str) -> str:

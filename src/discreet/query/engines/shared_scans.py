@@ -102,7 +102,7 @@ def _can_be_shared(stage: Stage) -> bool:
     """Whether a unit is a column, and groups and values have public numbers: else a scan of its own lists them."""
     is_known = all(key.domain for key in stage.keys)
     is_open = any(column.grid is None and column.members is None and column.wants.distinct for column in stage.columns)
-    return stage.unit is not None and is_known and not is_open
+    return stage.unit is not None and stage.max_inner is None and is_known and not is_open
 
 
 def _shared(source: Source, members: Sequence[Member]) -> Shared:

@@ -13,6 +13,7 @@ from discreet.errors import AnswerFailed
 from discreet.query.bounding.aggregation import KeptValues, MeasureTally, Tally, Values, tally
 from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
 from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
+from discreet.query.bounding.nested_units import within_outer
 from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, known_keys
@@ -61,14 +62,16 @@ def run_bounded(
     ]
     if not groups:
         return ExactCounts(groups=0, tally=count_nothing(measures), keys=lambda _: [])
+    secret = resources.secret()
+    chunks = _chunks(scan, group, lists, connection, deadline)
     counted = tally(
-        _chunks(scan, group, lists, connection, deadline),
+        chunks if stage.max_inner is None else within_outer(chunks, groups, stage.max_inner, secret),
         groups=groups,
         limits=ContributionBounds(max_groups=min(stage.max_groups, groups), max_rows=stage.max_rows_per_group),
         measures=measures,
         memory=resources.memory,
         threads=resources.threads,
-        secret=resources.secret(),
+        secret=secret,
     )
     return ExactCounts(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
 

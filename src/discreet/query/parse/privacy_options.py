@@ -32,6 +32,7 @@ class PrivacyOptions:
     delta: Fraction | None = None
     max_groups: int | None = None
     max_rows_per_group: int | None = None
+    max_inner: int | None = None  # said beside the query only
     public_groups: bool = False  # every key must have a public domain
 
     def tightened(self, limits: UnitLimits) -> PrivacyOptions:
@@ -40,6 +41,7 @@ class PrivacyOptions:
             self,
             max_groups=_smaller(self.max_groups, limits.max_groups),
             max_rows_per_group=_smaller(self.max_rows_per_group, limits.max_rows_per_group),
+            max_inner=_smaller(self.max_inner, limits.max_inner),
         )
 
 

@@ -39,7 +39,7 @@ def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quan
     """
     return Quantile(
         quantile=pick.quantile,
-        epsilon=chooser.epsilon / draft.max_rows,
+        epsilon=chooser.epsilon / (draft.factor * draft.max_rows),
         grid=pick.grid,
         relation=Relation.ADD_REMOVE,
     )
@@ -71,7 +71,7 @@ def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64
 
 def mode_factor(draft: FinalDraft, chooser: Chooser) -> Fraction:
     """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
-    return chooser.epsilon / draft.max_rows
+    return chooser.epsilon / (draft.factor * draft.max_rows)
 
 
 def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:

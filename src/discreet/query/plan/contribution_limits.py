@@ -35,7 +35,7 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.functions.table import FUNCTIONS
-from discreet.query.plan.draft import LimitedDraft, PlanRequest, known_as
+from discreet.query.plan.draft import LimitedDraft, Nesting, PlanRequest, known_as
 from discreet.schema.columns import LONGEST_TEXT, Kind
 
 __all__ = [
@@ -459,7 +459,28 @@ def bound_contributions(draft: PlanRequest) -> LimitedDraft:
     if one_row_per_group(source, keys):
         most_rows = 1
     most_groups = min(most_groups, groups_of_a_unit(source, keys, draft.catalogue) or most_groups)
-    return LimitedDraft(**known_as(PlanRequest, draft), max_groups=most_groups, max_rows=most_rows, groups=groups)
+    return LimitedDraft(
+        **known_as(PlanRequest, draft),
+        max_groups=most_groups,
+        max_rows=most_rows,
+        groups=groups,
+        nesting=_nesting(draft, groups),
+    )
+
+
+def _nesting(draft: PlanRequest, groups: int | None) -> Nesting | None:
+    """Say how many inner units of an outer one are counted; keys that are not public are not proven for chains."""
+    chain = draft.catalogue.chain
+    if chain is None:
+        return None
+    if groups is None:
+        raise Refused(
+            "the keys of these groups are not public, and two units are protected here, one within the other",
+            reason="which groups are named is proven for one unit: a household can be alone in more groups than each "
+            "of its persons",
+            way_out="list the keys (keys={…}), declare them with dp.categories([...]), or join a public table of them",
+        )
+    return Nesting(_tighter(chain.max_inner, draft, "max_inner"))
 
 
 def _tighter(limit: int, draft: PlanRequest, name: str) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, final
@@ -40,6 +40,7 @@ __all__ = [
     "LimitedDraft",
     "MeasuredDraft",
     "ModePick",
+    "Nesting",
     "Noising",
     "Number",
     "NumberNoise",
@@ -187,6 +188,10 @@ class Chooser:
     epsilon: Fraction  # in one group, for one unit
     flips: bool = False
 
+    def scaled(self, part: int, whole: int) -> Chooser:
+        """Return what is spent for whoever moves scores by a part of what it was fitted to."""
+        return replace(self, epsilon=self.epsilon * part / whole)
+
     def event(self, max_groups: int) -> Event:
         spent = PureDP(self.epsilon) if self.flips else BoundedRange(self.epsilon)
         return spent if max_groups == 1 else Repeated(spent, max_groups)
@@ -202,6 +207,20 @@ class Noising:
     bundles: tuple[Bundle, ...]
     selection: TruncatedHistogram | None  # what shows groups whose keys are not public
     max_groups: int
+
+    def scaled(self, part: int, whole: int) -> Noising:
+        """Return the same noise, for whoever changes numbers by a part of what it was fitted to."""
+
+        def one(noise: NumberNoise) -> NumberNoise:
+            each, rest = divmod(noise.change, whole)
+            if rest:
+                raise RuntimeError("noise was fitted to something else than whole units of a chain")
+            return replace(noise, change=each * part)
+
+        if self.selection is not None:
+            raise RuntimeError("groups of a chain are public")
+        bundles = tuple(Bundle(tuple(map(one, bundle.noises))) for bundle in self.bundles)
+        return replace(self, numbers=tuple(map(one, self.numbers)), bundles=bundles)
 
     @property
     def events(self) -> list[Event]:
@@ -234,6 +253,9 @@ class Tighter(Protocol):
 
     @property
     def max_rows_per_group(self) -> int | None: ...
+
+    @property
+    def max_inner(self) -> int | None: ...
 
 
 @final
@@ -356,6 +378,34 @@ class PlanRequest:
     pure: bool
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """Of a chain: by how many times what one inner unit adds an answer changes, with an outer unit or an inner one.
+
+    Theorem     Given the tags, an outer unit that leaves takes along at most K inner units, all the same way. An inner
+                unit that leaves takes itself along and lets in at most one other, the one with the next tag. So where
+                one inner unit adds v, with norm s, an outer one adds up to K such vectors and an inner one changes by
+                v' - v: norms K s and 2 s, in any norm. Choices that lose ε, or span η, with one inner unit lose
+                K ε and 2 ε, by going from one data set to the other in K steps, or two.
+    """
+
+    most: int  # K: inner units of an outer one that are counted
+
+    @property
+    def outer(self) -> int:
+        return self.most
+
+    @property
+    def inner(self) -> int:
+        return 2
+
+    @property
+    def largest(self) -> int:
+        """What noise is fitted to."""
+        return max(self.outer, self.inner)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedDraft(PlanRequest):
     """By `bound_contributions`: in how many groups a unit is counted, and with how many rows in each."""
@@ -363,6 +413,12 @@ class LimitedDraft(PlanRequest):
     max_groups: int
     max_rows: int
     groups: int | None  # how many there are; None if data must tell
+    nesting: Nesting | None = None  # of a chain, whose inner unit the limits are of
+
+    @property
+    def factor(self) -> int:
+        """By how many times the rows of one unit an answer changes with whoever changes it most."""
+        return 1 if self.nesting is None else self.nesting.largest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -109,8 +109,9 @@ def explain(draft: FinalDraft, *, cost: str, notes: tuple[str, ...], left: str |
 
 
 def _protects(draft: FinalDraft) -> str:
-    unit = draft.catalogue.unit
-    return "each row" if unit.is_row else f"each {unit.noun} with all its rows"
+    unit, chain = draft.catalogue.unit, draft.catalogue.chain
+    outer = "" if chain is None else f", and each {chain.outer.noun} with all rows in it"
+    return "each row" if unit.is_row else f"each {unit.noun} with all its rows{outer}"
 
 
 def _groups(draft: FinalDraft) -> list[tuple[str, str]]:
@@ -224,6 +225,12 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
         yield f"max_groups covers all {draft.groups} groups: no {unit.noun} is left out of one"
     if unit.max_groups > 1 and draft.question.keys and groups_of_a_unit(*_asked(draft)) == 1:
         yield f"the group is one for each {unit.noun}: none is in a second one, so max_groups is 1 here"
+    if draft.nesting is not None and draft.catalogue.chain is not None:
+        most, outer = draft.nesting.most, draft.catalogue.chain.outer
+        yield (
+            f"each {outer.noun} is counted with at most {most} of these units (max_inner), taken at random if there "
+            "are more: totals leave the others out"
+        )
     yield from _cut(draft)
 
 

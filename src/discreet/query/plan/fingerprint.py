@@ -71,7 +71,7 @@ _NAMES = stored_names(
         Choose: "Choose: branches otherwise",
         Table: "Table: table private columns unit",
         TableColumn: "TableColumn: column field missing format? unit_key? of_unit?",
-        UnitKey: "UnitKey: columns window time kind format",
+        UnitKey: "UnitKey: columns window time kind format outer?",
         Filter: "Filter: source condition",
         Project: "Project: source columns unit",
         Named: "Named: field expression",

@@ -368,7 +368,12 @@ def change(draft: MeasuredDraft, number: Number) -> int:
                 others' rows stay as they are, and the difference is a sum over at most M rows. Each adds at most 1 to
                 a count, |x - c| to a total about c, and |(x - c)^2 - f| to a sum of squares less f each. Distinct
                 values lose at most one for each row that goes; units lose one. [DMNS06, WZLDSG20]
+                In a chain whoever changes most changes `factor` times as much: see `Nesting`.
     """
+    return draft.factor * _of_one(draft, number)
+
+
+def _of_one(draft: MeasuredDraft, number: Number) -> int:
     match number.tallying:
         case TallySpec.UNITS:
             return 1

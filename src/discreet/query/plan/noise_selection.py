@@ -158,7 +158,8 @@ def _unit(scale: int, change: int) -> int:
 
 def _in_units(draft: LimitedDraft, change: int, unit: int) -> int:
     """Return a change in units, rounded up row by row: in a bundle a unit's rows are spread over several numbers."""
-    return change if unit == 1 else draft.max_rows * -(-change // (draft.max_rows * unit))
+    rows = draft.factor * draft.max_rows
+    return change if unit == 1 else rows * -(-change // (rows * unit))
 
 
 def _selection(draft: LimitedDraft, noise: Noise, hidden: Fraction | None) -> TruncatedHistogram | None:

@@ -88,21 +88,48 @@ class PricedQuery:
             max_groups=draft.max_groups,
             max_rows_per_group=draft.max_rows,
             wants_units=asked or (several and draft.groups is None),
+            max_inner=None if draft.nesting is None else draft.nesting.most,
         )
 
     @property
     def event(self) -> Event:
-        """What is charged."""
+        """What is charged; of a chain, to the outer unit."""
+        nesting = self.draft.nesting
+        return self._spent(1, 1) if nesting is None else self._spent(nesting.outer, nesting.largest)
+
+    @property
+    def nested(self) -> tuple[Event, ...]:
+        """What is charged to the inner unit of a chain; nothing without one."""
+        nesting = self.draft.nesting
+        return () if nesting is None else (self._spent(nesting.inner, nesting.largest),)
+
+    def _spent(self, part: int, whole: int) -> Event:
+        """Say what the noise spends for whoever changes an answer by a part of what it was fitted to."""
         draft = self.draft
-        return together([*draft.noising.events, *(chooser.event(draft.max_groups) for chooser in draft.choosers)])
+        noising, choosers = draft.noising, draft.choosers
+        if part != whole:
+            noising = noising.scaled(part, whole)
+            choosers = tuple(chooser.scaled(part, whole) for chooser in choosers)
+        return together([*noising.events, *(chooser.event(draft.max_groups) for chooser in choosers)])
 
     @property
     def cost(self) -> str:
         """What is spent, in a few words."""
+        nesting, chain = self.draft.nesting, self.draft.catalogue.chain
+        if nesting is None or chain is None:
+            return self._cost(Fraction(1))
+        parts = (chain.outer.noun, nesting.outer), (chain.inner.noun, nesting.inner)
+        return "; ".join(f"{self._cost(Fraction(part, nesting.largest))} for one {noun}" for noun, part in parts)
+
+    def _cost(self, part: Fraction) -> str:
+        """Say what is spent for whoever changes an answer by a part of what noise was fitted to."""
         spend, uses_delta = self.spend, self._uses_delta
-        written = (
-            f"ρ = {significant_up(spend.rho)}" if spend.rho is not None else f"ε = {significant_up(_epsilon(spend))}"
-        )
+        if spend.rho is not None:
+            written = f"ρ = {significant_up(spend.rho * part**2)}"
+        elif part < 1 and self.draft.noising.gaussian:  # It does not grow in proportion.
+            return "less"
+        else:
+            written = f"ε = {significant_up(_epsilon(spend) * part)}"
         return f"{written}, δ = {significant_up(spend.delta)}" if uses_delta and spend.delta is not None else written
 
     @property
@@ -128,7 +155,7 @@ class PricedQuery:
     def fingerprint(self) -> str:
         """A text that is the same for the same question, limits and price, and for no other."""
         draft = self.draft
-        limits = draft.max_groups, draft.max_rows
+        limits = draft.max_groups, draft.max_rows, *(() if draft.nesting is None else (draft.nesting.most,))
         return fingerprint(draft.question, limits, self.event.to_json(), draft.noising, self._priced)
 
     @property

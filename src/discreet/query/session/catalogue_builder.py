@@ -18,7 +18,7 @@ from discreet.pages.kit import Described, DescribedTable
 from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
-from discreet.query.policy import PublicTable, Unit
+from discreet.query.policy import Chain, PublicTable, Unit
 from discreet.schema.columns import Declared, ExpressionFacts, Kind, declaration_of
 from discreet.schema.csv_file import CsvFile
 
@@ -52,8 +52,13 @@ class Schemas(Protocol):
     def public_rows(self, table: str) -> int: ...
 
 
-def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, columns: Columns) -> Catalogue:
-    """Describe all tables of a session. Public ones are read; of private ones only names and types are asked for."""
+def build_catalogue(
+    engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, columns: Columns, chain: Chain | None = None
+) -> Catalogue:
+    """Describe all tables of a session. Public ones are read; of private ones only names and types are asked for.
+
+    Of a chain, `unit` is the inner unit: who is outside follows from it.
+    """
     _check_distinct(tables, what="tables")
     private = {name: engine.columns(name) for name, table in tables.items() if not isinstance(table, PublicTable)}
     if not private:
@@ -63,11 +68,14 @@ def build_catalogue(engine: Schemas, tables: Mapping[str, Any], *, unit: Unit, c
         name: _private_table(name, schema, declared[name], unit, tables[name], inferred=engine.infers_types(name))
         for name, schema in private.items()
     }
+    if chain is not None:
+        _check_alike(private, chain)
+        described = {name: _within_outer(table, chain) for name, table in described.items()}
     public = {name: _public_table(engine, name) for name in tables if name not in private}
     _check_one_kind_of_unit(described.values(), private)
     if any(engine.infers_types(name) for name in private):
         described = {name: _without_kind_of_unit(table) for name, table in described.items()}
-    return Catalogue(tables={name: (described | public)[name] for name in tables}, unit=unit)
+    return Catalogue(tables={name: (described | public)[name] for name in tables}, unit=unit, chain=chain)
 
 
 def _check_distinct(names: Iterable[str], *, what: str) -> None:
@@ -194,6 +202,27 @@ def _with_composed_unit(
     )
     own = CatalogueColumn(name=unit.called, facts=ExpressionFacts(kind=Kind.IDENTITY), unit_key=key)
     return replace(table, columns=dict(table.columns) | {unit.called: own}, unit=unit.called)
+
+
+def _check_alike(private: Mapping[str, Mapping[str, Kind]], chain: Chain) -> None:
+    """Refuse columns of a chain that one table stores as numbers and another as texts: pairs are compared as stored."""
+    for column in chain.columns:
+        kinds = {schema[_found_column(name, schema, column)].value for name, schema in private.items()}
+        if len(kinds) > 1:
+            raise InvalidParameter(
+                f"column {column!r} tells units of a chain apart, and is stored as {' and as '.join(sorted(kinds))} in "
+                "different tables: store it alike in all of them"
+            )
+
+
+def _within_outer(table: CatalogueTable, chain: Chain) -> CatalogueTable:
+    """Have the unit of a chain tell the outer unit apart by its first columns."""
+    own = table.columns[chain.inner.called]
+    assert own.unit_key is not None
+    by_name = {column.casefold(): column for column in own.unit_key.columns}
+    ordered = tuple(by_name[column.casefold()] for column in chain.columns)
+    key = replace(own.unit_key, columns=ordered, outer=len(chain.outer.columns))
+    return replace(table, columns=dict(table.columns) | {own.name: replace(own, unit_key=key)})
 
 
 def _unit_part(table: str, schema: Mapping[str, Kind], wanted: str, *, inferred: bool) -> str:

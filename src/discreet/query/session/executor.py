@@ -8,7 +8,7 @@ person, and that is told once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Event as Closing
@@ -17,7 +17,7 @@ from typing import TypeVar, final
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
 from discreet.ledger import Ledger
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
-from discreet.ledger.spending import Left
+from discreet.ledger.spending import Left, money
 from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -113,6 +113,7 @@ class Executor:
                 plan=plan,
                 version=self.version,
                 unit=self.unit,
+                nested=asked.nested,
                 seconds=self.seconds,
             )
         except BudgetExceeded as refused:
@@ -179,14 +180,21 @@ class Executor:
         """Return what is left, and how many more such events, or charges like the last one, fit all limits."""
         return self.ledger.left(principal=self.principal, project=self.project, like=like)
 
+    def nested_left(self, like: Sequence[Event] = ()) -> tuple[str, ...]:
+        """Say what is left for each unit within the first."""
+        which = "this one" if like else "the last charge"
+        return tuple(f"{left.describe(which)}, for one {unit}" for unit, _, left in self.ledger.nested_left(like))
+
     def money(self, like: Event | None = None) -> str:
         """Return the one sentence about the budget, for this principal and project."""
-        return self.ledger.money(principal=self.principal, project=self.project, like=like)
+        main = self.ledger.money(principal=self.principal, project=self.project, like=like)
+        within = (f" For one {unit}: {money(spent, left)}." for unit, spent, left in self.ledger.nested_left())
+        return f"{main}{'.' if self.ledger.account.nested else ''}{''.join(within)}"
 
-    def times_left(self, event: Event) -> int:
+    def times_left(self, event: Event, nested: Sequence[Event] = ()) -> int:
         """Return how often this could be charged; refuse what this ledger has no account for."""
         try:
-            return self.ledger.times_left(event, principal=self.principal, project=self.project)
+            return self.ledger.times_left(event, principal=self.principal, project=self.project, nested=nested)
         except UnsupportedEvent as error:
             raise Refused("this ledger does not take such an answer", reason=str(error)) from None
 

@@ -83,6 +83,11 @@ class Plan:
         return own if self._first is None else joint_event([self._first.event, own])
 
     @property
+    def nested(self) -> tuple[Event, ...]:
+        """What a release spends for the inner unit of a chain; nothing without one."""
+        return self._asked.nested
+
+    @property
     def text(self) -> str:
         """The question as it was asked."""
         return self._asked.text
@@ -115,7 +120,8 @@ class Plan:
 
     def explain(self) -> Explanation:
         """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
-        told = self._asked.priced.explain(left=self._desk.left(self.event).describe("this one"))
+        lefts = (self._desk.left(self.event).describe("this one"), *self._desk.nested_left(self.nested))
+        told = self._asked.priced.explain(left="; ".join(lefts))
         (name, _), *others = told.facts
         facts = ((name, self.cost), *self._before(), *others)
         if self._first is None:
@@ -278,6 +284,11 @@ class JointPlan:
         return self._asked.event
 
     @property
+    def nested(self) -> tuple[Event, ...]:
+        """What it spends for the inner unit of a chain; nothing without one."""
+        return self._asked.nested
+
+    @property
     def cost(self) -> str:
         """The same in a few words."""
         return self._asked.cost
@@ -290,7 +301,7 @@ class JointPlan:
     @property
     def affordable(self) -> bool:
         """Whether a release would go through now: it fits the budget and all quotas, or was paid before."""
-        return self._is_paid() or self._desk.times_left(self.event) > 0
+        return self._is_paid() or self._desk.times_left(self.event, self.nested) > 0
 
     def explain(self) -> Explanation:
         """Say what all of it costs, who is protected and how far off each column will be. Free."""
@@ -299,7 +310,8 @@ class JointPlan:
         prices = tuple((name, dict(told.facts)["price"]) for name, told in each.items())
         errors = tuple((f"{name}.{column}", text) for name, told in each.items() for column, text in told.errors)
         notes = tuple(dict.fromkeys(note for told in each.values() for note in told.notes))
-        left = (("budget left", self._desk.left(self.event).describe("this one")),)
+        lefts = (self._desk.left(self.event).describe("this one"), *self._desk.nested_left(self.nested))
+        left = (("budget left", "; ".join(lefts)),)
         return Explanation(facts=(*facts, *prices, *left), errors=errors, notes=notes)
 
     def dummy(self) -> Mapping[str, ReleaseTable]:

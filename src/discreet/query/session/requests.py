@@ -12,16 +12,19 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none, positive
 from discreet.formatting import significant_up
 from discreet.ledger.budget import Budget
+from discreet.ledger.charge_record import Account
 from discreet.privacy.events import Event
+from discreet.privacy.relation import Relation
 from discreet.query.engine import ExactCounts, Stage
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.planner import PricedQuery, joint_event
+from discreet.query.policy import Chain, Unit
 from discreet.query.release_table import ReleaseTable
 from discreet.schema.columns import Declared, listed_values
 
-__all__ = ["BatchRequest", "ChargedRequest", "Expectation", "Keys", "Offer", "Request", "listed_keys"]
+__all__ = ["BatchRequest", "ChargedRequest", "Expectation", "Keys", "Offer", "Request", "account_of", "listed_keys"]
 
 # --- asked: What is asked at once and paid by one charge: a question by itself, or several under names. ---
 
@@ -40,6 +43,10 @@ class ChargedRequest(Protocol):
     @property
     def event(self) -> Event:
         """What is charged."""
+
+    @property
+    def nested(self) -> tuple[Event, ...]:
+        """What is charged to the inner unit of a chain; nothing without one."""
 
     @property
     def cost(self) -> str:
@@ -75,6 +82,10 @@ class Request:
         return self.priced.event
 
     @property
+    def nested(self) -> tuple[Event, ...]:
+        return self.priced.nested
+
+    @property
     def cost(self) -> str:
         return self.priced.cost
 
@@ -107,6 +118,11 @@ class BatchRequest:
     @property
     def event(self) -> Event:
         return joint_event(priced.event for _, priced in self.parts)
+
+    @property
+    def nested(self) -> tuple[Event, ...]:
+        each = zip(*(priced.nested for _, priced in self.parts), strict=True)
+        return tuple(joint_event(events) for events in each)
 
     @property
     def cost(self) -> str:
@@ -144,6 +160,22 @@ class BatchRequest:
         """Read what `draw` wrote."""
         tables = json.loads(text)["tables"]
         return {name: ReleaseTable.from_json(json.dumps(table, ensure_ascii=False)) for name, table in tables.items()}
+
+
+def account_of(
+    dataset: str, unit: Unit | Chain, budget: Budget | Sequence[Budget], relation: Relation = Relation.ADD_REMOVE
+) -> Account:
+    """Return what the ledger of a data set is opened with: of a chain the outer unit, and the inner one within it."""
+    if not isinstance(unit, Chain):
+        if not isinstance(budget, Budget):
+            raise InvalidParameter("budget must be one Budget: two are for a chain of two units")
+        return Account(dataset, unit.account, relation, budget)
+    if isinstance(budget, Budget) or not isinstance(budget, Sequence) or len(budget) != 2:
+        raise InvalidParameter(
+            f"a chain protects two units, each with a budget of its own: say budget=[…, …], the first for one "
+            f"{unit.outer.noun} and the second for one {unit.inner.noun}"
+        )
+    return Account(dataset, unit.outer.account, relation, budget[0], ((unit.inner.account, budget[1]),))
 
 
 # --- spending: What an analyst offers for an answer, in any of the words they may say it in. ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
-from discreet.ledger import Account, Budget, Ledger, Quota
+from discreet.ledger import Budget, Ledger, Quota
 from discreet.ledger.charge_record import Entry, check_texts
 from discreet.ledger.spending import Left, Spending
 from discreet.names import check_name, escaped
@@ -30,7 +30,7 @@ from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
 from discreet.query.plan.kept_share import can_cut, kept_question
 from discreet.query.plan.planner import PricedQuery
 from discreet.query.plan.planner import plan as plan_question
-from discreet.query.policy import ONLY_ADD_REMOVE, Resources, Unit, UnitLimits
+from discreet.query.policy import ONLY_ADD_REMOVE, Chain, Resources, Unit, UnitLimits
 from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_builder import (
     Columns,
@@ -42,7 +42,7 @@ from discreet.query.session.catalogue_builder import (
 )
 from discreet.query.session.executor import Executor
 from discreet.query.session.plans import JointPlan, Plan
-from discreet.query.session.requests import Expectation, Keys, Offer, Request, listed_keys
+from discreet.query.session.requests import Expectation, Keys, Offer, Request, account_of, listed_keys
 
 if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy
@@ -69,8 +69,8 @@ class Session:
     Args:
         tables: The private data: a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file; several by
             name.
-        unit: Whom to protect: a `Unit`, or "row".
-        budget: What all questions together may spend.
+        unit: Whom to protect: a `Unit`, a `Chain` of two, or "row".
+        budget: What all questions together may spend; of a chain two of them, for the outer unit and the inner one.
         ledger: The file of the ledger; "memory" is for trying out.
         dataset: The public name of the data set.
         principal: Who asks.
@@ -109,8 +109,8 @@ class Session:
         self,
         tables: Any,
         *,
-        unit: Unit | Literal["row"],
-        budget: Budget,
+        unit: Unit | Chain | Literal["row"],
+        budget: Budget | Sequence[Budget],
         ledger: str | Path,
         dataset: str,
         principal: str,
@@ -134,24 +134,25 @@ class Session:
         if relation is not Relation.ADD_REMOVE:
             raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
+        self._chain = unit if isinstance(unit, Chain) else None
         check_name(dataset, name="dataset")
         check_name(principal, name="principal")
         for name, text in (("project", project or None), ("version", version)):
             if text is not None:
                 check_name(text, name=name)
-        account = Account(dataset, self._unit.account, relation, budget)
+        account = account_of(dataset, unit if isinstance(unit, Chain) else self._unit, budget, relation)
         with ExitStack() as opened:
             named = named_tables(tables, dataset=dataset)
             check_apart(named, rows=self._unit.is_row)
             engine = _open_tables(named, resources, opened)
-            self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {})
+            self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {}, chain=self._chain)
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
             limit = float(exact(resources.seconds, name="seconds"))
             self._desk = Executor(
                 book,
                 engine,
-                unit=self._unit.account,
+                unit=account.unit,
                 principal=principal,
                 project=project,
                 version=version,
@@ -159,7 +160,7 @@ class Session:
                 shows_time=resources.on_progress is None,
             )
             self._opened = opened.pop_all()
-        self._last: Event | None = None
+        self._last: tuple[Event, tuple[Event, ...]] | None = None
         self._lock = Lock()
 
     @classmethod
@@ -207,6 +208,7 @@ class Session:
         max_groups: int | None = None,
         max_rows_per_group: int | None = None,
         kept_share: Number | None = None,
+        max_inner: int | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Read a question and price it; nothing is spent and nothing is read before the plan is released.
@@ -233,6 +235,7 @@ class Session:
             kept_share: The part of the price, such as 0.02, for which the share of units that are counted with all
                 their rows is measured, before the answer; with `Unit.rows_at_most`, that of rows and the totals of
                 all rows too. Nothing is measured where no limit can cut.
+            max_inner: Of a chain: how many inner units of an outer one are counted at most.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
         Returns:
@@ -251,7 +254,7 @@ class Session:
             expected=expected,
             delta=delta,
         )
-        limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
+        limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group, max_inner=max_inner)
         part = None if kept_share is None else _read_part(kept_share)
         return self._ask(query, offer, keys=keys, limits=limits, kept=part, idempotency_key=idempotency_key)
 
@@ -309,8 +312,9 @@ class Session:
         """
         self._desk.check_open()
         joint = JointPlan(self._desk, plans, idempotency_key=idempotency_key, purpose=purpose)
-        self._desk.times_left(joint.event)  # What the ledger cannot account for is refused here, not at the release.
-        self._remember(joint.event)
+        # What the ledger cannot account for is refused here, not at the release.
+        self._desk.times_left(joint.event, joint.nested)
+        self._remember(joint.event, joint.nested)
         return joint
 
     def table(self, name: str) -> QueryBuilder:
@@ -359,16 +363,16 @@ class Session:
             return
         what = f"a {unit}" if unit == "row" else f"everybody who shares {unit}"
         raise Refused(
-            f"this session protects {self._unit.whom}, and what is charged here protects {what}: one person may have "
-            "many of them. Hand over the ids of the units, where unit=… is offered, under the name that this session "
-            "has for them; or ask with session.sql, which bounds what each gives"
+            f"this session protects {(self._chain or self._unit).whom}, and what is charged here protects {what}: one "
+            "person may have many of them. Hand over the ids of the units, where unit=… is offered, under the name "
+            "that this session has for them; or ask with session.sql, which bounds what each gives"
         )
 
     def questions_left(self) -> int:
         """Return how many more questions like the last one the budget and the quotas hold."""
         if self._last is None:
             raise InvalidParameter("nothing was asked in this session yet: plan or release a question first")
-        return self._desk.times_left(self._last)
+        return self._desk.times_left(*self._last)
 
     def affords(self, event: Event, *, at_once: bool = True) -> bool:
         """Tell whether this could be charged now, under the budget and every quota of this principal and project.
@@ -430,8 +434,13 @@ class Session:
 
     @property
     def unit(self) -> Unit:
-        """Whom this session protects."""
+        """Whom this session protects; of a chain, the inner unit."""
         return self._unit
+
+    @property
+    def chain(self) -> Chain | None:
+        """Both units that this session protects, if it protects two."""
+        return self._chain
 
     @property
     def is_closed(self) -> bool:
@@ -476,35 +485,43 @@ class Session:
         _check_public_groups(reading)
         if limits is None:
             return reading.options, reading.question
-        limits.check(self._unit)
+        limits.check(self._unit, self._chain)
         return reading.options.tightened(limits), reading.question
 
     def _limited(self, question: Query, known: Catalogue, spend: Spend, limits: PrivacyOptions) -> LimitedDraft:
-        pure = self._desk.ledger.account.budget.kind == "pure"
         return bound_contributions(
-            PlanRequest(question=question, catalogue=known, spend=spend, tighter=limits, pure=pure)
+            PlanRequest(question=question, catalogue=known, spend=spend, tighter=limits, pure=self._is_pure)
         )
 
     def _priced(self, question: Query, known: Catalogue, spend: Spend, limits: PrivacyOptions | None) -> PricedQuery:
-        pure = self._desk.ledger.account.budget.kind == "pure"
-        return plan_question(question, known, spend, limits=limits, pure=pure)
+        return plan_question(question, known, spend, limits=limits, pure=self._is_pure)
+
+    @property
+    def _is_pure(self) -> bool:
+        return any(budget.kind == "pure" for budget in self._desk.ledger.account.budgets)
 
     def _planned(self, asked: Request, known: Catalogue, *, first: Plan | None = None, is_kept: bool = False) -> Plan:
         plan = Plan(self._desk, asked, known, first=first, is_kept=is_kept)
-        self._desk.times_left(plan.event)  # What the ledger cannot account for is refused here, not at the release.
-        self._remember(plan.event)
+        # What the ledger cannot account for is refused here, not at the release.
+        self._desk.times_left(plan.event, plan.nested)
+        self._remember(plan.event, plan.nested)
         return plan
 
     def _kept_plan(self, query: str, limited: LimitedDraft, spend: Spend, idempotency_key: str | None) -> Plan:
+        if self._chain is not None:
+            raise Refused(
+                "the kept share is measured for one unit, and two are protected here, one within the other",
+                way_out="ask without kept_share; notes say what max_inner and the limits of the inner unit leave out",
+            )
         known = limited.catalogue
         key = None if idempotency_key is None else f"{idempotency_key}/kept share"
         priced = self._priced(kept_question(limited), known, spend, None)
         asked = Request(text=f"kept share of {query}", priced=priced, idempotency_key=key)
         return self._planned(asked, known, is_kept=True)
 
-    def _remember(self, event: Event) -> None:
+    def _remember(self, event: Event, nested: tuple[Event, ...] = ()) -> None:
         with self._lock:
-            self._last = event
+            self._last = event, nested
 
     def __enter__(self) -> Self:
         return self
@@ -525,17 +542,26 @@ class Session:
         raise Refused("a session cannot be sent elsewhere: open another one there, on the same ledger")
 
     def __repr__(self) -> str:
-        names = ", ".join(self._catalogue.tables)
+        names, both = ", ".join(self._catalogue.tables), self._chain
+        unit = escaped(self._unit.noun if both is None else f"{both.outer.noun}, and {both.inner.noun} within it")
         if self.is_closed:
-            return f"Session({names}; unit {escaped(self._unit.noun)}; closed)"
-        return f"Session({names}; unit {escaped(self._unit.noun)}; {self.money()})"
+            return f"Session({names}; unit {unit}; closed)"
+        return f"Session({names}; unit {unit}; {self.money()})"
 
 
-def _read_unit(unit: Unit | str) -> Unit:
+def _read_unit(unit: Unit | Chain | str) -> Unit:
+    if isinstance(unit, Chain):
+        return unit.inner
     if isinstance(unit, Unit):
         return unit
     if unit == "row":
         return Unit("row")
+    if isinstance(unit, (list, tuple)):
+        raise InvalidParameter(
+            "several units are protected together if one is within the other: say dp.Chain(outer, inner, max_inner=…). "
+            "Units that overlap, such as patient and doctor, are not: whoever leaves changes what is kept of everybody "
+            "they met"
+        )
     raise InvalidParameter('unit must be "row", or Unit("column", max_groups=…, max_rows_per_group=…, name=…)')
 
 
