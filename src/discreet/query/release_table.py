@@ -170,8 +170,8 @@ def _unpack(stored: Any) -> Hashable:
 class ReleaseTable:
     """Rows of released values.
 
-    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are unbiased for the rows that are counted;
-    `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
+    `table["n"]` is a column and `table[0]` a row by names. Counts and sums are right on average for the counted
+    rows; `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
     bounded data, one cell at a time.
 
     Args:

@@ -275,6 +275,8 @@ class _DeclaredSchemas:
 def place_of(plan: ReleasePlan, table: str, *words: str) -> Place:
     """Return where a published table is said, down to the first of the words that is there; () if it is not."""
     said = next((one for one in plan.tables if one.name == table), None)
+    if said is not None and said.kept_of is not None:
+        return place_of(plan, said.kept_of, "kept_share", *words)
     name = table if said is None or said.family is None else said.family
     for part in ("publish", "running"):
         for index, entry in enumerate(_document(plan).get(part, ())):
@@ -367,6 +369,22 @@ class TablePlan:
     by: tuple[str, ...] = ()  # the columns and levels it is grouped by, for a member of a family
     measures: Mapping[str, str] = field(default_factory=dict)  # column to aggregate, for a member of a family
     limits: UnitLimits = field(default_factory=UnitLimits)  # tighter than the unit's, where fewer rows are enough
+    kept_of: str | None = None  # the table whose kept share this is: what contribution limits leave out of it
+
+    def kept(self, share: Fraction) -> TablePlan:
+        """Return the table that tells how much of this one's rows limits leave out, for a share of a release."""
+        return replace(
+            self,
+            name=f"{self.name}_kept",
+            title=f"{self.title}: what is counted",
+            wish=Wish(share=share),
+            expected={},
+            delta=None,
+            family=None,
+            by=(),
+            measures={},
+            kept_of=self.name,
+        )
 
 
 @final

@@ -155,6 +155,9 @@ class PublishModel(WishModel):
     """In how many groups of this table a unit is counted at most, where fewer than the unit allows are enough."""
     max_rows_per_group: Count | None = None
     """With how many rows in each at most, where fewer than the unit allows are enough."""
+    kept_share: Part | None = None
+    """The part of what one release may spend, such as 0.02, for which a table NAME_kept tells which share of units is
+    counted with all their rows; with unit.rows_at_most that of rows and corrected totals too."""
 
 
 class InvariantModel(Strict):

@@ -195,11 +195,13 @@ class _PlanReader:
         for index, said in enumerate(self.model.publish):
             place: Place = ("publish", index)
             if said.sql is not None:
-                yield place, self.document.at(place, table_of, said)
-                continue
-            family = self.document.at(place, family_of, said, policy, levels, schedule)
-            for table in self.document.at(place, family.tables):
-                yield place, table
+                tables = (self.document.at(place, table_of, said),)
+            else:
+                family = self.document.at(place, family_of, said, policy, levels, schedule)
+                tables = self.document.at(place, family.tables)
+            share = exact_or_none(said.kept_share, name="kept_share")
+            kept = () if share is None else tuple(one.kept(share / len(tables)) for one in tables)
+            yield from ((place, table) for table in (*tables, *kept))
 
     def _running(self, policy: Policy) -> Iterator[tuple[Place, RunningPlan]]:
         for index, said in enumerate(self.model.running):

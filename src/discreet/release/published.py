@@ -38,7 +38,7 @@ class PublishedTable:
     """One table as it was released, and, if it adds up with others, as it was made to."""
 
     plan: TablePlan
-    raw: ReleaseTable  # unbiased
+    raw: ReleaseTable  # noise and nothing else
     tidy: ReleaseTable | None  # whole, not negative, adding up; biased
     deviations: Mapping[str, Fraction] = field(default_factory=dict)  # of the noise, by column, where it is public
     threshold: str = ""  # which groups stay hidden, in words; empty if all are listed

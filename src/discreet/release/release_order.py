@@ -23,12 +23,12 @@ from discreet.ledger import left_after
 from discreet.pages.progress import working
 from discreet.query import Session
 from discreet.query.plan.planner import joint_event
-from discreet.query.session.plans import JointPlan, JointRelease
+from discreet.query.session.plans import JointPlan, JointRelease, Plan
 from discreet.query.session.private_bounds_and_keys import column_of
 from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import NextCharge, advance, next_charge
 from discreet.release.plan import Every, Period, ReleasePlan
-from discreet.release.pricing.priced_release import PricedRelease
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.release_price import price
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
 from discreet.release.schedule_status import key_of
@@ -188,7 +188,7 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     """Make the plans of all tables in a session, and check that their prices and their noise are as announced."""
     key = key_of(priced.plan, priced.period)
     _check_begun(session, key, priced.plan.schedule.another)
-    plans = {table.name: session.sql(table.sql, **table.offer) for table in priced.tables}
+    plans = {table.name: _asked(session, table) for table in priced.tables}
     joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
     for table in priced.tables:
         if (plans[table.name].event, plans[table.name].variances) != (table.priced.event, table.priced.variances):
@@ -198,6 +198,11 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
                 way_out="compare the columns of [tables] with those of the data; nothing was charged",
             )
     return joint
+
+
+def _asked(session: Session, table: PricedTable) -> Plan:
+    ask = session.sql if table.plan.kept_of is None else session.kept_share
+    return ask(table.sql, **table.offer)
 
 
 def _check_begun(session: Session, key: str, another: str) -> None:

@@ -38,6 +38,7 @@ from discreet.release.bundle.wording import (
     guess_words,
     interval_words,
     invariant_words,
+    kept_words,
     lifetime_words,
     pair_words,
     period_words,
@@ -99,7 +100,8 @@ def _table(published: Published, table: PublishedTable, number: int) -> str:
     tidy = table.tidy if published.plan.output.tidy else None
     drawn = (_column(raw, tidy, column, meanings.get(column.name), too_few(table, column.name)) for column in measured)
     hidden = [paragraph(f"Hidden groups: {table.threshold}.", kind="note")] if table.threshold else []
-    parts = [*drawn, *hidden, _where(published, table)]
+    kept = [paragraph(f"{said[:1].upper()}{said[1:]}.", kind="note") for said in kept_words(published, table)]
+    parts = [*drawn, *kept, *hidden, _where(published, table)]
     return f'<article id="table-{number}"><h3>{words(table.plan.title)}</h3>{"".join(parts)}</article>'
 
 

@@ -15,10 +15,12 @@ import numpy as np
 from discreet.formatting import labelled, plain
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
+from discreet.query.plan.kept_share import ALL_ROWS, LEFT_OUT, UNITS, WHOLE
 from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import (
     code,
+    kept_words,
     line,
     paragraphs,
     series_unit,
@@ -76,11 +78,11 @@ def _table(published: Published, table: PublishedTable) -> dict[str, Any]:
     return {
         "name": table.plan.name,
         "title": table.plan.title,
-        "sql": table.plan.sql,
+        "sql": table.plan.sql if table.plan.kept_of is None else f"-- what is counted of\n{table.plan.sql}",
         "rows": len(table.raw),
         "confidence": str(table.raw.confidence),
         "hidden_groups": table.threshold or _LISTED,
-        "notes": list(table.raw.notes),
+        "notes": [*kept_words(published, table), *table.raw.notes],
         "files": files,
     }
 
@@ -348,10 +350,25 @@ class ColumnMeaning:
 
 def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]:
     """Return the meaning of each column of a table by its name."""
+    if table.kept_of is not None:
+        return _kept_meanings(table, plan.policy.unit)
     expressions = {**_selected(table.sql), **table.measures, **{name: name for name in table.by}}
     levels = {level.name: level for level in plan.levels}
     declared = {name: known for source in plan.policy.tables.values() for name, known in source.columns.items()}
     return {name: _meanings_meaning(name, said, levels, declared, plan) for name, said in expressions.items()}
+
+
+def _kept_meanings(table: TablePlan, unit: Unit) -> dict[str, ColumnMeaning]:
+    """Say what the columns of a kept share are; those of totals are called after columns of its table."""
+    most = f"at most {unit.rows_at_most} of each {unit.noun}"
+    totals = {f"all_{name}": f"{said}, of all rows ({most})" for name, said in _selected(table.sql).items()}
+    words = totals | {
+        WHOLE: f"whether all rows of a {unit.noun} are counted",
+        UNITS: f"number of {unit.nouns}",
+        ALL_ROWS: f"number of rows, counted or not ({most})",
+        LEFT_OUT: f"number of rows that are not counted, on average over the choice of groups ({most})",
+    }
+    return {name: ColumnMeaning(expression=said, words=said, reads={}) for name, said in words.items()}
 
 
 def _meanings_meaning(

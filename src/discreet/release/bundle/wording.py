@@ -9,10 +9,11 @@ from datetime import timedelta
 from fractions import Fraction
 
 from discreet.formatting import percent_up, plain
+from discreet.query.plan.kept_share import kept_share
 from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.plan import Invariant, SeenFact
-from discreet.release.published import Published, RunningRelease
+from discreet.release.published import Published, PublishedTable, RunningRelease
 from discreet.release.signatures import ALGORITHM
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "guess_words",
     "interval_words",
     "invariant_words",
+    "kept_words",
     "lifetime_words",
     "line",
     "pair_words",
@@ -150,11 +152,16 @@ def bounded_words(published: Published) -> str:
         if len({tuple(one.name for one in table.raw.columns if not one.measured) for table in published.tables}) > 1
         else ""
     )
+    told = (
+        "how many these are was measured and is told with the tables"
+        if any(table.plan.kept_of for table in published.tables)
+        else "how many these are is not told"
+    )
     windows = "" if unit.window is None else f"The promise is for one {unit.window}: {unit.several_windows}. "
     return (
         f"{windows}To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of "
         f"a table, with at most {rows} in each, chosen at random if there are more. So the tables are about the "
-        f"counted rows: their totals leave the others out, and how many these are is not told.{apart} The promise "
+        f"counted rows: their totals leave the others out, and {told}.{apart} The promise "
         "holds whatever else is known or published later, and for everything computed from these tables."
     )
 
@@ -170,6 +177,14 @@ def counted_words(published: Published) -> str:
     )
 
 
+def kept_words(published: Published, table: PublishedTable) -> tuple[str, ...]:
+    """Say how much of a table's rows limits leave out, where that was measured, from released values alone."""
+    found = next((one for one in published.tables if one.plan.kept_of == table.plan.name), None)
+    if found is None:
+        return ()
+    return tuple(kept_share(found.raw, found.deviations, published.plan.policy.unit).sentences())
+
+
 def exact_words(unit: Unit) -> str:
     """Say what a confidence interval holds: where a limit can cut, nothing is said about all rows."""
     return "the exact value" if unit.is_row else f"the exact value of {counted_rows(unit)}"
@@ -182,10 +197,13 @@ def interval_words(published: Published) -> str:
 
 
 def unbiased_words(unit: Unit) -> str:
-    """Say of which rows raw counts and sums are unbiased, in a few words."""
+    """Say of which rows raw counts and sums are right on average; where a limit can cut, nothing is unbiased."""
     if unit.is_row:
         return "counts and sums are unbiased for values within their bounds"
-    return "counts and sums are unbiased for the rows that are counted and values within their bounds"
+    return (
+        "counts and sums are right on average for the counted rows and values within their bounds, and too small for "
+        "all rows where a limit cuts"
+    )
 
 
 def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:

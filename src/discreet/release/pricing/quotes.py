@@ -13,7 +13,9 @@ from discreet.query.ast import Field, Key, Query, column_names
 from discreet.query.catalogue import Catalogue
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.parse.select import Reading, read
-from discreet.query.plan.draft import Spend, SpreadTerm
+from discreet.query.plan.contribution_limits import bound_contributions
+from discreet.query.plan.draft import PlanRequest, Spend, SpreadTerm
+from discreet.query.plan.kept_share import can_cut, kept_question
 from discreet.query.plan.planner import PricedQuery, relative_errors_of
 from discreet.query.plan.planner import plan as plan_question
 from discreet.release.levels_and_families import days_of, sql_in
@@ -55,7 +57,26 @@ def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period
     except Refused as refused:
         raise located(plan, place_of(plan, table.name, "sql", _word(table, refused)), _helpful(refused)) from None
     options = reading.options.tightened(table.limits)
-    return TableReading(sql=sql, question=reading.question, options=options, keys=keys)
+    question = reading.question if table.kept_of is None else _kept(plan, table, catalogue, reading.question, options)
+    return TableReading(sql=sql, question=question, options=options, keys=keys)
+
+
+def _kept(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, question: Query, options: PrivacyOptions) -> Query:
+    """Ask what limits leave out of a question; the price decides nothing here."""
+    limited = bound_contributions(
+        PlanRequest(
+            question=question, catalogue=catalogue, spend=Spend(epsilon=Fraction(1)), tighter=options, pure=True
+        )
+    )
+    if not can_cut(limited):
+        raise InvalidParameter(
+            told_at(
+                plan,
+                place_of(plan, table.name),
+                f"no limit can cut rows off {table.kept_of!r}: everything is counted, so leave kept_share out",
+            )
+        )
+    return kept_question(limited)
 
 
 def _read(sql: str, catalogue: Catalogue, keys: Mapping[str, tuple[Hashable, ...]]) -> Reading:
@@ -156,6 +177,9 @@ class Quote:
         spend = priced.spend
         said = {"rho": spend.rho, "epsilon": spend.epsilon, "delta": self.delta}
         keys = {name: list(values) for name, values in self.reading.keys.items()}
+        if self.table.kept_of is not None:
+            said |= {"keys": keys} | asdict(self.table.limits)
+            return {name: value for name, value in said.items() if value}
         listed = {"expected": dict(self.table.expected), "keys": keys} | asdict(self.table.limits)
         return {name: value for name, value in (said | listed).items() if value}
 
