@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
-from math import comb
+from itertools import combinations, product
+from math import comb, prod
 from typing import Any
 
 import numpy as np
@@ -144,3 +144,46 @@ def _shifted(variance: Fraction, centre: Any) -> Outcomes:
     """Noise around a centre that need not be whole: then the noise is whole all the same, and the sum tells."""
     around = outcomes.from_law(_noise(variance))
     return outcomes.map(around, lambda k: k + centre)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmallPeopleStep:
+    """The same step where a record is a person, a tuple of rows: the mean of at most `most` of them, chosen afresh."""
+
+    step: SmallStep
+    most: int = 2
+    wrong: str = ""
+
+    relation = Relation.ADD_REMOVE
+    symmetric = True
+
+    @property
+    def event(self) -> Event:
+        return self.step.event
+
+    def records(self, person: tuple[Row, ...]) -> list[tuple[Row, ...]]:
+        """List what a person may contribute to a step, each with the same probability."""
+        choices = list(combinations(person, min(self.most, len(person))))
+        if self.wrong == "clips rows":
+            return choices
+        return [(tuple(float(np.mean(column)) for column in zip(*rows, strict=True)),) for rows in choices]
+
+    def distribution(self, data: tuple[tuple[Row, ...], ...]) -> Outcomes:
+        parts: Counter[Any] = Counter()
+        for chance, sample in self.step.samples(self._people(data)):
+            for chosen in product(*map(self.records, sample)):
+                rows = tuple(row for record in chosen for row in record)
+                orders = list(arrangements(rows))
+                for order in orders:
+                    weight = chance / prod(len(self.records(person)) for person in sample) / len(orders)
+                    parts[self.step.centre(order)] += weight
+        noisy = replace(self.step, wrong="half noise") if self.wrong == "noise for a row" else self.step
+        return outcomes.mixture((weight, noisy._noisy(centre, 0, 1)) for centre, weight in parts.items())
+
+    def _people(self, data: tuple[tuple[Row, ...], ...]) -> tuple[tuple[Row, ...], ...]:
+        if self.wrong == "samples rows":
+            return tuple((row,) for person in data for row in person)
+        if self.wrong == "two groups":
+            halves = ((person[::2], person[1::2]) for person in data)
+            return tuple(half for pair in halves for half in pair if half)
+        return data

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 import pytest
-from small_steps import SmallStep, arrangements
+from small_steps import SmallPeopleStep, SmallStep, arrangements
 
 from discreet.lab import verify
 from discreet.lab.verify import worlds
@@ -22,7 +22,7 @@ SAMPLED = SmallStep(rate=Fraction(1, 3))
 COUNTED = SmallStep(rate=Fraction(1, 2), count_variance=Fraction(5, 4))
 
 
-def claims_hold(step: SmallStep, data: Worlds) -> bool:
+def claims_hold(step: SmallStep | SmallPeopleStep, data: Worlds) -> bool:
     return verify.check(step, data, relation=Relation.ADD_REMOVE, epsilons=EPSILONS).holds
 
 
@@ -66,3 +66,21 @@ def test_without_the_random_order_one_record_moves_every_block() -> None:
     step = SmallStep(clip=Fraction(1, 2), grid=Fraction(1), multiplier=Fraction(1, 2))
     assert claims_hold(step, data)
     assert not claims_hold(replace(step, wrong="no order"), data)
+
+
+PEOPLE = [((-1.0,),), ((9.0,), (9.0,)), ((0.4,), (9.0,), (9.0,)), ((math.inf,), (1.0,))]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+@pytest.mark.parametrize("step", [STEP, SAMPLED])
+def test_a_person_with_several_rows_loses_no_more_than_a_row(step: SmallStep, most: int) -> None:
+    result = verify.check(
+        SmallPeopleStep(step=step, most=most), worlds(PEOPLE, range(3)), relation=Relation.ADD_REMOVE, epsilons=EPSILONS
+    )
+    assert result.holds, str(result)
+    assert result.lower > 0
+
+
+@pytest.mark.parametrize("wrong", ["clips rows", "samples rows", "noise for a row", "two groups"])
+def test_every_mistake_about_people_is_caught(wrong: str) -> None:
+    assert not claims_hold(SmallPeopleStep(step=SAMPLED, wrong=wrong), worlds(PEOPLE[:3], range(2)))

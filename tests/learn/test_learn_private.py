@@ -447,7 +447,7 @@ class TestMisuse:
         assert said[0] == said[1]
 
     def test_units_other_than_rows(self):
-        with pytest.raises(Refused, match="one row of each person"):
+        with pytest.raises(Refused, match=r'unit=\{"patient": ids\}, a column with the patient of each row'):
             run(unit="patient")
 
     def test_losses_and_layers_that_mix_rows(self):

@@ -399,6 +399,11 @@ class UnitRows:
             raise InvalidParameter("the columns of a unit must have equal lengths")
         return Column(list(zip(*(map(_as_id, column.objects()) for column in columns), strict=True)))
 
+    def check(self, size: int) -> None:
+        """Refuse ids that are not one for each of so many rows; only their number is looked at."""
+        if any(len(column) != size for column in self._ids):
+            raise InvalidParameter("there must be an id of a unit for each row, in the same order")
+
     def kept(self, size: int) -> Integers:
         """Draw the rows that count, of a table with so many rows, and return their places. This is private."""
         ids = self.ids()

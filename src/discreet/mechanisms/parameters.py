@@ -68,7 +68,9 @@ def declared_rows(public_rows: int | None, known: int | None) -> int | None:
     return said
 
 
-def small_delta(delta: Number, *, public_rows: int | None, allow_large_delta: bool = False) -> Fraction:
+def small_delta(
+    delta: Number, *, public_rows: int | None, allow_large_delta: bool = False, said: str = "public_rows"
+) -> Fraction:
     """Refuse a delta that lets a mechanism publish one person's record out of the declared number of rows."""
     chance = probability(delta, name="delta")
     if chance == 0 or chance == 1:
@@ -77,10 +79,10 @@ def small_delta(delta: Number, *, public_rows: int | None, allow_large_delta: bo
             "For pure epsilon-DP leave it out where it has a default; what asks for it has no pure version"
         )
     allowed = read_flag(allow_large_delta, name="allow_large_delta")
-    people = 0 if public_rows is None else positive_integer(public_rows, name="public_rows")
+    people = 0 if public_rows is None else positive_integer(public_rows, name=said)
     if chance * people >= 1 and not allowed:
         raise InvalidParameter(
-            "delta must be below 1 / public_rows: at that, publishing the record of one person "
+            f"delta must be below 1 / {said}: at that, publishing the record of one person "
             "chosen at random would be allowed; choose a smaller delta, or say allow_large_delta=True"
         )
     return chance

@@ -17,12 +17,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default_collate
 
+from discreet import noise
+from discreet.adaptive.bounded_memberships import UnitRows, unit_codes
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.secret_chance import renew_generators
+from discreet.learn.training.sampling import NOBODY
 
 __all__ = [
     "Collate",
     "ItemRows",
+    "PeopleRows",
     "TensorRows",
     "TrainingRows",
     "Tree",
@@ -99,13 +103,17 @@ class TrainingRows(Protocol):
 
     @property
     def size(self) -> int:
-        """How many there are. Private: only the sampler may know."""
+        """How many records there are. Private: only the sampler may know."""
+
+    @property
+    def each(self) -> int:
+        """How many rows a record has in a batch, always; public."""
 
     def blank(self, slots: int) -> Tree:
         """Return a batch of rows of zeros, whose shapes are public."""
 
     def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
-        """Return the rows at `indices`, zeros where not `inside`, and which of them count."""
+        """Return `each` rows of the records at `indices`, zeros where not `inside`, and which of the rows count."""
 
 
 @final
@@ -118,6 +126,10 @@ class TensorRows:
     @property
     def size(self) -> int:
         return len(_tensors(self.tensors)[0])
+
+    @property
+    def each(self) -> int:
+        return 1
 
     def blank(self, slots: int) -> Tree:
         return mapped(lambda tensor: tensor.new_zeros((slots, *tensor.shape[1:])), self.tensors)
@@ -146,6 +158,10 @@ class ItemRows:
     def size(self) -> int:
         return len(self.dataset)
 
+    @property
+    def each(self) -> int:
+        return 1
+
     def blank(self, slots: int) -> Tree:
         return joined([self.zero] * slots)
 
@@ -158,6 +174,62 @@ class ItemRows:
         """Read one item, or None if it does not have the public shape."""
         row = retyped(self.collate([self.dataset[index]]), self.zero)
         return row if same_shape(self.zero, row) else None
+
+
+@final
+class PeopleRows:
+    """People as records of exactly `each` slots, filled with a fresh secret choice of their rows and padded.
+
+    Whoever has more rows than that is in a batch with `each` of them, drawn anew every time; whoever has fewer with all
+    of them, and zeros that count for nothing. What is chosen for a person depends on nobody else, so that a person more
+    or less changes one record. Ids are read when the first step is drawn, which is after the run was paid for. Rows
+    without an id belong to nobody, and are never read.
+    """
+
+    def __init__(self, rows: TrainingRows, whom: UnitRows) -> None:
+        whom.check(rows.size)
+        self._rows, self._whom = rows, whom
+        self._order: NDArray[np.int64] | None = None  # row numbers, those of a person side by side
+        self._starts = np.zeros(1, np.int64)  # where each person begins in it, and the end
+
+    @property
+    def size(self) -> int:
+        self._group()
+        return len(self._starts) - 1
+
+    @property
+    def each(self) -> int:
+        return self._whom.max_rows
+
+    def blank(self, slots: int) -> Tree:
+        return self._rows.blank(slots)
+
+    def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
+        chosen = self._chosen(indices, inside).ravel()
+        return self._rows.batch(chosen, chosen != NOBODY)
+
+    def _chosen(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Give every row of the people in this batch a secret tag, and each person the rows with the smallest ones."""
+        order, people = self._group(), indices[inside]
+        counts = self._starts[people + 1] - self._starts[people]
+        owner, first = np.repeat(np.arange(len(people)), counts), np.repeat(counts.cumsum() - counts, counts)
+        place = np.arange(len(owner)) - first
+        rows = order[self._starts[people][owner] + place]
+        by_tag = np.lexsort((noise.uniform(1 << 62, len(rows)), owner))
+        kept = place < self.each
+        chosen = np.full((len(indices), self.each), NOBODY, np.int64)
+        chosen[np.flatnonzero(inside)[owner[kept]], place[kept]] = rows[by_tag][kept]
+        return chosen
+
+    def _group(self) -> NDArray[np.int64]:
+        if self._order is None:
+            codes = unit_codes(self._whom.ids())
+            order = np.argsort(codes, kind="stable")
+            # Where each person begins, behind the rows of nobody; numbers that no row has are nobody's either.
+            people = np.unique(codes[codes >= 0])
+            self._starts = np.append(np.searchsorted(codes[order], people), len(codes))
+            self._order = order
+        return self._order
 
 
 def read_rows(dataset: Any, *, collate: Collate | None = None, example: Any = None) -> TrainingRows:

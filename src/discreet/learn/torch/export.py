@@ -17,6 +17,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
 from discreet.formatting import significant_up
 from discreet.learn.training.sampling import RunPlan
+from discreet.learn.training.training_plan import record_words
 from discreet.ledger.private_files import place
 from discreet.privacy import Composed, Event, Relation
 from discreet.privacy import epsilon as privacy_epsilon
@@ -60,19 +61,20 @@ class WeightsPromise:
     @staticmethod
     def of(plan: RunPlan, name: str, *, averaged: bool, earlier: tuple[Event, ...] = ()) -> WeightsPromise:
         """Say what a run promises, once and for all its weights; with earlier runs on the same weights, together."""
+        whom = "row" if plan.unit is None else record_words(plan.unit, plan.max_rows)[1]
         epsilon, delta = _together(plan, earlier), up(plan.delta)
         spent = f"ε = {significant_up(epsilon)} at δ = {delta:.3g}"
         runs = f" by {1 + len(earlier)} runs that were planned beforehand" if earlier else ""
         return WeightsPromise(
             name=name,
             guarantee=(
-                f"These weights are differentially private{runs}: {spent}, for adding or removing one row of the "
+                f"These weights are differentially private{runs}: {spent}, for adding or removing one {whom} of the "
                 "training data, whatever else is known and whatever is done with them."
             ),
             epsilon=epsilon,
             delta=delta,
             relation="add-remove",
-            unit="row",
+            unit=plan.unit or "row",
             averaged=averaged,
             plan=plan.to_json(),
         )

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from contextlib import ExitStack, closing
-from math import isqrt
+from dataclasses import dataclass
+from math import gcd, isqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 from weakref import WeakKeyDictionary, ref
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from discreet.errors import LedgerDamaged, Refused
+from discreet.adaptive.bounded_memberships import unit_rows
+from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import Number, positive_integer
-from discreet.learn.torch.batches import Collate, TrainingRows, Tree, leaves, mapped, read_rows
+from discreet.learn.torch.batches import Collate, PeopleRows, TrainingRows, Tree, leaves, mapped, read_rows
 from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers.model_preparation import prepare
@@ -22,7 +24,7 @@ from discreet.learn.torch.layers.row_separation_probe import Probed, probe
 from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
 from discreet.learn.torch.progress import TrainingReport
 from discreet.learn.torch.row_losses import Augment, Loss, RowLosses, as_pair, count_views
-from discreet.learn.torch.run_guard import check_optimizer, check_scheduler
+from discreet.learn.torch.run_guard import check_optimizer, check_scheduler, earlier_runs
 from discreet.learn.torch.training_run import Callback, PrivateTraining
 from discreet.learn.training import AdaptiveClip, TrainingPlan, plan_stream, plan_training
 from discreet.learn.training.adaptive_clip import FollowedClip
@@ -36,7 +38,7 @@ from discreet.privacy.relation import Relation
 
 __all__ = [
     "MOST_CLAIMS",
-    "check_unit",
+    "TrainingRecords",
     "claimed_at_once",
     "end_run",
     "identity_of",
@@ -44,6 +46,7 @@ __all__ = [
     "make_private_stream",
     "pay",
     "probed_on",
+    "read_records",
     "remember_run",
     "slots_for",
     "sums_of",
@@ -57,15 +60,17 @@ def make_private(
     *,
     loss: Loss,
     delta: Number,
-    public_rows: int,
     batch_size: int,
+    public_rows: int | None = None,
+    public_units: int | None = None,
     epsilon: Number | None = None,
     noise_multiplier: Number | None = None,
     epochs: Number | None = None,
     steps: int | None = None,
     clip: Clip | Number = 1,
     physical_batch: int | None = None,
-    unit: str = "row",
+    unit: Any = "row",
+    max_rows: int | None = None,
     session: Payer | None = None,
     name: str = "training",
     checkpoint: str | Path | None = None,
@@ -85,21 +90,29 @@ def make_private(
     what sums are divided by and what it all costs follow from the public number of rows and `batch_size`, never from
     the data.
 
+    With `unit`, the ids of the people whose rows these are, people are protected with all their rows (user-level
+    DP-SGD): people are sampled, a person's loss is the mean over at most `max_rows` of their rows, drawn anew in every
+    step, and its gradient is clipped as a whole. Then `public_units`, `batch_size`, `epochs` and `physical_batch`
+    count people.
+
     Args:
         model: The model to train.
         optimizer: The optimiser of its parameters.
         dataset: The private rows: tensors (x, y), a TensorDataset, or items with `example`.
         loss: loss(model(x), y) must be one number a row: reduction="none".
         delta: The delta of the guarantee.
-        public_rows: About how many rows there are, as everybody may know.
-        batch_size: The expected number of rows of a step; each row joins by a secret coin.
+        batch_size: The expected number of rows, or people, of a step; each joins by a secret coin.
+        public_rows: About how many rows there are, as everybody may know; where rows are protected.
+        public_units: About how many people there are, as everybody may know; where `unit` are ids.
         epsilon: What the whole run spends; say this or `noise_multiplier`.
         noise_multiplier: The standard deviation of the noise over the clip.
         epochs: How often each row takes part, on average; say this or `steps`.
         steps: How many noisy steps there are.
         clip: The largest l2 norm of one row's gradient, or `Flat`, `Automatic`, `PerLayer` or `AdaptiveClip`.
         physical_batch: Rows of one forward pass, a multiple of 32; chosen from `batch_size` if not said.
-        unit: Who is protected, as the account of `session` calls it.
+        unit: Who is protected: "row", or ids, one a row, that tell people apart: a column, or a table or dictionary of
+            several, as {"patient": ids}. Ids are private, their names are public. Rows without one are left out.
+        max_rows: With how many of their rows a person takes part in a step at most; where `unit` are ids.
         session: Who pays; the whole run is charged now.
         name: What this run is called in the ledger, the checkpoints and the exported file; public.
         checkpoint: A folder that is this run: if it was begun there, it goes on where it was.
@@ -133,36 +146,34 @@ def make_private(
         >>> private.fit(progress=False).epsilon <= 8
         True
     """
-    check_unit(unit)
     check_optimizer(model, optimizer)
     check_scheduler(scheduler, optimizer)
     rows = read_rows(dataset, collate=collate, example=example)
-    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size)
+    records = read_records(rows, unit, max_rows, public_rows, public_units, session)
+    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size, records.rows.each)
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, augment, count_views(augment, rows.blank(slots)))
-    probed = probed_on(losses, rows, slots, watch)
+    probed = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
-        sums = undone.enter_context(closing(sums_of(losses, rule, slots)))
+        sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
         plan = plan_training(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
             delta=delta,
-            public_rows=public_rows,
+            **records.facts,
             batch_size=batch_size,
             epochs=epochs,
             steps=steps,
             clip=rule,
-            parameters=sum(weight.numel() for weight in sums.parameters),
-            physical_batch=slots,
-            slack=sums.slack,
+            **_facts(sums),
         )
         parts = _parts(plan, sums, optimizer, scheduler, projection, ema)
         folder = _opened(checkpoint, identity_of(plan, losses, name), undone)
-        pay_for_run(session, plan, name, folder)
+        pay_for_run(session, records.account, plan, name, folder, model)
         private = PrivateTraining(
             report=TrainingReport(plan, prepared),
-            rows=rows,
+            rows=records.rows,
             parts=parts,
             sampler=PoissonSampler(plan),
             losses=losses,
@@ -212,14 +223,17 @@ def make_private_stream(
     *,
     loss: Loss,
     delta: Number,
-    public_rows: int,
     batch_size: int,
     epochs: int,
+    public_rows: int | None = None,
+    public_units: int | None = None,
     epsilon: Number | None = None,
     noise_multiplier: Number | None = None,
     band: int | None = None,
     clip: Clip | Number = 1,
     physical_batch: int | None = None,
+    unit: Any = "row",
+    max_rows: int | None = None,
     session: Payer | None = None,
     name: str = "training",
     scheduler: Scheduler | None = None,
@@ -242,14 +256,17 @@ def make_private_stream(
         dataset: The private rows, as for `make_private`.
         loss: loss(model(x), y) must be one number a row: reduction="none".
         delta: The delta of the guarantee.
-        public_rows: About how many rows there are, as everybody may know.
-        batch_size: The number of rows of a step.
-        epochs: How often each row has its turn.
+        batch_size: The number of rows, or people, of a step.
+        epochs: How often each of them has its turn.
+        public_rows: About how many rows there are, as everybody may know; where rows are protected.
+        public_units: About how many people there are, as everybody may know; where `unit` are ids.
         epsilon: What the whole run spends; say this or `noise_multiplier`.
         noise_multiplier: The standard deviation of the noise over the clip.
         band: How many steps share noise; chosen from the plan if not said.
         clip: The largest l2 norm of one row's gradient, or `Flat`, `Automatic`, `PerLayer` or `AdaptiveClip`.
         physical_batch: Rows of one forward pass, a multiple of 32; chosen from `batch_size` if not said.
+        unit: Who is protected: "row", or ids, one a row, as for `make_private`.
+        max_rows: With how many of their rows a person has a turn at most; where `unit` are ids.
         session: Who pays; the whole run is charged now.
         name: What this run is called in the ledger, the checkpoints and the exported file; public.
         scheduler: A scheduler of torch, stepped after every noisy step.
@@ -282,32 +299,31 @@ def make_private_stream(
     check_optimizer(model, optimizer)
     check_scheduler(scheduler, optimizer)
     rows = read_rows(dataset, collate=collate, example=example)
-    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size)
+    records = read_records(rows, unit, max_rows, public_rows, public_units, session)
+    rule, slots = read_clip(clip), slots_for(physical_batch, batch_size, records.rows.each)
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, None, 1)
-    probed = probed_on(losses, rows, slots, watch)
+    probed = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
-        sums = undone.enter_context(closing(sums_of(losses, rule, slots)))
+        sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
         plan = plan_stream(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
             delta=delta,
-            public_rows=public_rows,
+            **records.facts,
             batch_size=batch_size,
             epochs=epochs,
             band=band,
             clip=rule,
-            parameters=sum(weight.numel() for weight in sums.parameters),
-            physical_batch=slots,
-            slack=sums.slack,
+            **_facts(sums),
         )
         stream = Stream(plan)
         average = None if ema is None else WeightAverage(sums.parameters, ema)
-        pay_for_run(session, plan, name, None)
+        pay_for_run(session, records.account, plan, name, None, model)
         private = PrivateTraining(
             report=TrainingReport(plan, prepared),
-            rows=rows,
+            rows=records.rows,
             parts=NoisyStep(plan, sums, stream, optimizer, scheduler, projection, average, None),
             sampler=stream,
             losses=losses,
@@ -344,18 +360,84 @@ def end_run(model: nn.Module) -> None:
         private.close()
 
 
-def slots_for(physical_batch: int | None, batch_size: int) -> int:
-    """Choose how many rows go through the model at once, from public facts.
+@final
+@dataclass(frozen=True, slots=True)
+class TrainingRecords:
+    """Who is protected: rows, or people as records of several rows, and about how many there are."""
 
-    Batches of at most 320 rows, as few as hold the expected sample and two standard deviations more; all are of one
-    size, a multiple of 32, and what is empty in the last one is computed for nothing.
+    rows: TrainingRows
+    public: int
+    unit: str | None  # what one of them is called; None for rows
+    account: str = "row"  # what the ledger calls them
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a plan says of them."""
+        return {
+            "public_rows": self.public,
+            "unit": self.unit,
+            "max_rows": None if self.unit is None else self.rows.each,
+        }
+
+
+def read_records(
+    rows: TrainingRows,
+    unit: Any,
+    max_rows: int | None,
+    public_rows: int | None,
+    public_units: int | None,
+    session: Payer | None,
+) -> TrainingRecords:
+    """Read who is protected; of ids nothing but their type and number is looked at."""
+    if unit is not None and not isinstance(unit, str):
+        whom = unit_rows(_as_columns(unit), _needed(max_rows, "max_rows", "unit=ids"), Relation.ADD_REMOVE)
+        assert whom is not None
+        _unneeded(public_rows, "public_rows", "public_units=…, about how many people there are, with unit=ids")
+        size = positive_integer(_needed(public_units, "public_units", "unit=ids"), name="public_units")
+        account = "row" if session is None else whom.account  # Where nobody pays, nobody asks for a name.
+        return TrainingRecords(PeopleRows(rows, whom), size, whom.noun if whom.names else "person", account)
+    if unit not in (None, "row"):
+        raise Refused(
+            f"the rows of everybody who shares a {unit} are not known here",
+            reason="each row is clipped by itself, so a person with many rows moves the weights by all of them",
+            way_out=f'say unit={{"{unit}": ids}}, a column with the {unit} of each row, and max_rows=…',
+        )
+    for value, said in ((max_rows, "max_rows"), (public_units, "public_units")):
+        _unneeded(value, said, "unit=ids, a column that tells people apart, or leave it out: here rows are protected")
+    size = positive_integer(_needed(public_rows, "public_rows", 'unit="row"'), name="public_rows")
+    return TrainingRecords(rows, size, None)
+
+
+def _needed(value: int | None, name: str, where: str) -> int:
+    if value is None:
+        raise InvalidParameter(f"with {where} say {name}=…: what a run does and costs must not follow from the data")
+    return value
+
+
+def _unneeded(value: object, name: str, instead: str) -> None:
+    if value is not None:
+        raise InvalidParameter(f"instead of {name} say {instead}")
+
+
+def _as_columns(unit: Any) -> Any:
+    """Hand tensors over as arrays, which columns of ids are read from."""
+    if isinstance(unit, dict):
+        return {name: _as_columns(ids) for name, ids in unit.items()}
+    return unit.detach().numpy() if isinstance(unit, Tensor) else unit
+
+
+def slots_for(physical_batch: int | None, batch_size: int, each: int = 1) -> int:
+    """Choose how many records go through the model at once, from public facts.
+
+    Batches of about 320 rows at most, as few as hold the expected sample and two standard deviations more; all are of
+    one size, a multiple of 32 rows, and what is empty in the last one is computed for nothing.
     """
     if physical_batch is not None:
         return positive_integer(physical_batch, name="physical_batch")
     expected = positive_integer(batch_size, name="batch_size")
-    likely = expected + 2 * isqrt(expected)
-    batches = -(-likely // 320)
-    return 32 * -(-likely // (32 * batches))
+    likely, least = expected + 2 * isqrt(expected), 32 // gcd(32, each)
+    batches = -(-likely // max(least, 320 // each // least * least))
+    return least * -(-likely // (least * batches))
 
 
 def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
@@ -368,13 +450,20 @@ def probed_on(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | N
     """Try the model on made-up rows, or on public ones where there are at least two."""
     example = as_pair(mapped(lambda part: part[0], losses.view(rows.blank(slots))))
     several = watch is not None and all(len(part) > 1 for part in leaves(watch) if isinstance(part, Tensor))
-    return probe(losses.model, losses.loss, example, slots, public=as_pair(watch) if several else None)
+    return probe(losses.model, losses.loss, example, slots * rows.each, public=as_pair(watch) if several else None)
 
 
-def sums_of(losses: RowLosses, rule: Clip, slots: int) -> ClippedSums:
+def sums_of(losses: RowLosses, rule: Clip, slots: int, each: int = 1) -> ClippedSums:
     """Hook the model, with the grid that its size and the clip ask for."""
     parameters = sum(weight.numel() for weight in losses.model.parameters() if weight.requires_grad)
-    return ClippedSums(losses.model, clip=rule, grid=float(grid_for(rule.bound, parameters)), physical_batch=slots)
+    grid = float(grid_for(rule.bound, parameters))
+    return ClippedSums(losses.model, clip=rule, grid=grid, physical_batch=slots, each=each)
+
+
+def _facts(sums: ClippedSums) -> dict[str, Any]:
+    """What a plan says of the sums."""
+    parameters = sum(weight.numel() for weight in sums.parameters)
+    return {"parameters": parameters, "physical_batch": sums.physical_batch, "slack": sums.slack}
 
 
 def identity_of(plan: RunPlan, losses: RowLosses, name: str) -> dict[str, Any]:
@@ -389,34 +478,27 @@ def identity_of(plan: RunPlan, losses: RowLosses, name: str) -> dict[str, Any]:
 MOST_CLAIMS = 1_000_000  # as many answers as a charge of the ledger pays for
 
 
-def check_unit(unit: str) -> None:
-    """Refuse to promise more than clipping row by row can keep."""
-    if unit != "row":
-        raise Refused(
-            f"training protects one row, not everybody who shares a {unit}",
-            reason="each row is clipped by itself, so a person with many rows moves the weights by all of them",
-            way_out='make one row of each person before training and say unit="row"',
-        )
-
-
-def pay_for_run(session: Payer | None, plan: RunPlan, name: str, folder: RunFolder | None) -> None:
+def pay_for_run(
+    session: Payer | None, unit: str, plan: RunPlan, name: str, folder: RunFolder | None, model: nn.Module
+) -> None:
     """Charge the run, unless it was charged before, and refuse a folder that would draw its steps again.
 
     A payer knows a run with a folder by its key, and is asked each time: it charges the key once, also if the run was
     killed between the charge and its note in the folder, and a payer that was never charged does not take the word of
     a folder for it. A ledger keeps the claims of the run as well; with another payer they are in the folder alone.
     """
+    earlier_runs(model, object() if folder is None else folder.run, plan.unit)  # Refuses weights of another unit.
     ledger = _ledger_of(session)
     if folder is None:
-        pay(session, _price(plan), purpose=_purpose(name))
+        pay(session, _price(plan), purpose=_purpose(name), unit=unit)
         return
     if session is not None and ledger is not None:
-        folder.use_ledger(_charged(session, ledger, plan, name, folder))
+        folder.use_ledger(_charged(session, unit, ledger, plan, name, folder))
     else:
         folder.check_place(plan.steps)
         if session is None:
             return
-        pay(session, _price(plan), purpose=_purpose(name), idempotency_key=folder.key)
+        pay(session, _price(plan), purpose=_purpose(name), unit=unit, idempotency_key=folder.key)
     if not folder.charged:
         folder.mark_charged()
 
@@ -435,12 +517,12 @@ def _ledger_of(session: Payer | None) -> Ledger | None:
     return found if isinstance(found, Ledger) else None
 
 
-def _charged(session: Payer, ledger: Ledger, plan: RunPlan, name: str, folder: RunFolder) -> LedgerClaims:
+def _charged(session: Payer, unit: str, ledger: Ledger, plan: RunPlan, name: str, folder: RunFolder) -> LedgerClaims:
     """Charge a run with room for its claims; return what the ledger knows of them."""
     before = ledger.charged(folder.key)
     # A charge that an earlier release made has no room for several claims, and stays as it is.
     parts = None if before is not None and "parts" not in before.content else min(plan.steps, MOST_CLAIMS)
-    room: dict[str, Any] = {"idempotency_key": folder.key, "parts": parts}
+    room: dict[str, Any] = {"idempotency_key": folder.key, "parts": parts, "unit": unit}
     session.charge(plan.event, relation=Relation.ADD_REMOVE, purpose=_purpose(name), **room)
     charge = ledger.charged(folder.key)
     if charge is None:

@@ -115,6 +115,10 @@ class TrainingReport:
     prepared: PreparedModel
 
     def __str__(self) -> str:
-        return f"{self.plan.describe()}\n  {self.plan.physical_batch} rows at a time\n\n{self.prepared}"
+        return f"{self.plan.describe()}\n  {self._at_a_time()} at a time\n\n{self.prepared}"
+
+    def _at_a_time(self) -> str:
+        records, each = self.plan.physical_batch, self.plan.max_rows
+        return f"{records} rows" if each is None else f"{records} times {each:,} rows"
 
     __repr__ = __str__

@@ -220,7 +220,13 @@ def remember_steps(model: nn.Module, run: object, plan: RunPlan, standing: RunSt
     _RUNS.setdefault(model, {})[run] = (plan, standing)
 
 
-def earlier_runs(model: nn.Module, run: object) -> tuple[Event, ...]:
-    """Return what each other run has spent whose steps are in these weights."""
-    known = _RUNS.get(model, {}).items()
-    return tuple(plan.after(standing.begun) for key, (plan, standing) in known if key != run and standing.begun)
+def earlier_runs(model: nn.Module, run: object, unit: str | None = None) -> tuple[Event, ...]:
+    """Return what each other run has spent whose steps are in these weights, if all protect the same."""
+    known = [each for key, each in _RUNS.get(model, {}).items() if key != run and each[1].begun]
+    if any(plan.unit != unit for plan, _ in known):
+        raise Refused(
+            "another run has trained these weights, and it protects somebody else than this one does",
+            reason="what runs spend adds up only for one unit: a run that protects rows promises less to a person",
+            way_out="begin with fresh weights, or train all runs with the same unit",
+        )
+    return tuple(plan.after(standing.begun) for plan, standing in known)

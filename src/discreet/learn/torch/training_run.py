@@ -100,7 +100,8 @@ Callback = Callable[[StepDone], object]
 class PrivateTraining:
     """A run that `make_private` has prepared and paid for.
 
-    Guarantee   `plan.event`, for adding or removing one row: all weights that this run ever shows together.
+    Guarantee   `plan.event`, for adding or removing one row, or one person with all their rows where the run has ids:
+                all weights that this run ever shows together.
     Theorem     Every step is one release of the plan; what follows the noise is post-processing. A step is claimed
                 before its noise is drawn and is never drawn again, so at most `plan.steps` are released, in however
                 many processes. [ACGMMTZ16]
@@ -167,7 +168,7 @@ class PrivateTraining:
         self._standing = self._resumed()
         self._kept = self._standing.begun  # where the last checkpoint stands
         run: object = object() if folder is None else folder.run
-        self._earlier = earlier_runs(losses.model, run)
+        self._earlier = earlier_runs(losses.model, run, self.plan.unit)
         remember_steps(losses.model, run, self.plan, self._standing)
         self._guard = Guard(losses.model, parts.optimizer)
         self._witness = Witness(losses)

@@ -19,10 +19,13 @@ from discreet.exact import Number, nonnegative, positive, positive_integer
 from discreet.formatting import plain, record, significant_up
 from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Flat, PerLayer, read_clip
 from discreet.learn.training.training_plan import (
+    ROWS,
     grid_for,
     pack,
     read_object,
     read_slack,
+    read_unit,
+    record_words,
     sensitivity_up,
     unpack_clip,
 )
@@ -134,12 +137,17 @@ class StreamPlan:
     parameters: int
     physical_batch: int
     slack: Fraction
+    unit: str | None = None  # what a record is called, if it is a person; None for rows
+    max_rows: int | None = None  # of a person in a step
 
     __repr__ = record
 
     def __post_init__(self) -> None:
+        unit, max_rows = read_unit(self.unit, self.max_rows)
         settle(
             self,
+            unit=unit,
+            max_rows=max_rows,
             steps=positive_integer(self.steps, name="steps"),
             period=positive_integer(self.period, name="period"),
             band=positive_integer(self.band, name="band"),
@@ -216,12 +224,13 @@ class StreamPlan:
     def describe(self) -> str:
         """Say what will be done and what it spends, in words that may be published."""
         spent = significant_up(self.epsilon(self.delta))
+        who, whom = record_words(self.unit, self.max_rows)
         return (
-            f"{self.steps:,} steps; every record has its turn once in {self.period:,}, so at most "
+            f"{self.steps:,} steps; every {who} has its turn once in {self.period:,}, so at most "
             f"{self.participations:,} times\n"
             f"  the noise of a step takes back part of that of the {self.band - 1:,} steps before\n"
             f"  the noisy sum is divided by {plain(self.divisor)}, a public number\n"
-            f"  spends ε = {spent} at δ = {float(self.delta):.3g}, for adding or removing one record"
+            f"  spends ε = {spent} at δ = {float(self.delta):.3g}, for adding or removing one {whom}"
         )
 
     def to_json(self) -> str:
@@ -232,7 +241,7 @@ class StreamPlan:
     def from_json(cls, text: str) -> Self:
         """Read a plan that `to_json` wrote, with all its checks."""
         values = read_object(text)
-        version, arguments = values.pop("stream", None), _STORED.arguments(values)
+        version, arguments = values.pop("stream", None), _STORED.arguments(ROWS | values)
         if version != _FORMAT or arguments is None:
             raise InvalidParameter("this is not a plan of a stream that this release can read")
         return cls(**{**arguments, "clip": unpack_clip(arguments["clip"])})
@@ -240,7 +249,10 @@ class StreamPlan:
 
 # Stored in checkpoints and in the heads of weights: these names never change.
 _STORED = stored_names(
-    {StreamPlan: "StreamPlan: steps period band clip noise_multiplier divisor delta parameters physical_batch slack"}
+    {
+        StreamPlan: "StreamPlan: steps period band clip noise_multiplier divisor delta parameters physical_batch slack "
+        "unit? max_rows?"
+    }
 )[StreamPlan]
 
 
@@ -257,6 +269,8 @@ def plan_stream(
     parameters: int,
     physical_batch: int,
     slack: Number = 0,
+    unit: str | None = None,
+    max_rows: int | None = None,
 ) -> StreamPlan:
     """Make the plan of a DP-FTRL run over a stream, or over several epochs, from public numbers.
 
@@ -275,6 +289,8 @@ def plan_stream(
         parameters: How many coordinates the gradient has.
         physical_batch: How many rows one forward pass takes, always.
         slack: The proven float error of the sum, as a multiple of the clip's bound.
+        unit: What one of those is called who are protected, where a record is a person and not a row.
+        max_rows: With how many rows a person has its turn at most.
 
     Returns:
         The plan; `describe()` says what it does.
@@ -292,11 +308,12 @@ def plan_stream(
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
-    size, batch = positive_integer(public_rows, name="public_rows"), positive_integer(batch_size, name="batch_size")
+    said = "public_rows" if unit is None else "public_units"
+    size, batch = positive_integer(public_rows, name=said), positive_integer(batch_size, name="batch_size")
     if batch > size:
-        raise InvalidParameter("batch_size must not exceed public_rows")
+        raise InvalidParameter(f"batch_size must not exceed {said}")
     period = size // batch
-    chance = small_delta(delta, public_rows=size)
+    chance = small_delta(delta, public_rows=size, said=said)
     if noise_multiplier is None:
         assert epsilon is not None
         noise_multiplier = _calibrated(positive(epsilon, name="epsilon"), chance)
@@ -311,6 +328,8 @@ def plan_stream(
         parameters=parameters,
         physical_batch=physical_batch,
         slack=nonnegative(slack, name="slack"),
+        unit=unit,
+        max_rows=max_rows,
     )
 
 

@@ -20,12 +20,15 @@ from discreet.privacy import Event, Gaussian, PoissonSampled, PureDP, Relation, 
 from discreet.stored_names import stored_names
 
 __all__ = [
+    "ROWS",
     "TrainingPlan",
     "grid_for",
     "pack",
     "plan_training",
     "read_object",
     "read_slack",
+    "read_unit",
+    "record_words",
     "root_up",
     "rounding_up",
     "sensitivity_up",
@@ -132,6 +135,30 @@ def read_object(text: str) -> dict[str, Any]:
 
 _FORMAT = 1
 
+# --- units: Who a record is: a row, or a person with at most so many rows in a step. ---
+
+
+ROWS: dict[str, Any] = {"unit": None, "max_rows": None}  # as plans of rows are stored: without both
+
+
+def read_unit(unit: str | None, max_rows: int | None) -> tuple[str | None, int | None]:
+    """Read who is protected: both are said, of people, or neither, of rows."""
+    if (unit is None) != (max_rows is None):
+        raise InvalidParameter("say unit and max_rows together: who is protected, and with how many rows in a step")
+    if max_rows is None:
+        return None, None
+    if not isinstance(unit, str) or not unit.strip() or unit == "row":
+        raise InvalidParameter('unit must be what one of those is called who are protected, such as "patient"')
+    return unit, int(positive_integer(max_rows, name="max_rows"))
+
+
+def record_words(unit: str | None, max_rows: int | None) -> tuple[str, str]:
+    """Say who takes part in a step, and who is added or removed."""
+    if max_rows is None:
+        return "record", "record"
+    rows = "one row" if max_rows == 1 else f"{max_rows:,} rows"
+    return f"{unit}, with at most {rows} chosen afresh,", f"{unit} with all their rows"
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,6 +183,8 @@ class TrainingPlan:
         parameters: How many coordinates the gradient has.
         physical_batch: How many rows one forward pass takes, always.
         slack: The proven float error of the sum, as a multiple of the clip's bound.
+        unit: What one of those is called who are protected, where a record is a person and not a row.
+        max_rows: With how many rows a person takes part in a step at most.
 
     Raises:
         InvalidParameter: If a number is out of range.
@@ -178,14 +207,19 @@ class TrainingPlan:
     divisor: Fraction  # what the noisy sum is divided by: the expected batch by the public size
     delta: Fraction  # at which the plan is described
     parameters: int  # how many coordinates the gradient has
-    physical_batch: int  # rows that one forward pass takes, always this many
+    physical_batch: int  # records that one forward pass takes, always this many
     slack: Fraction  # proven float error of the sum, as a multiple of the clip's bound
+    unit: str | None = None  # what a record is called, if it is a person; None for rows
+    max_rows: int | None = None  # of a person in a step
 
     __repr__ = record
 
     def __post_init__(self) -> None:
+        unit, max_rows = read_unit(self.unit, self.max_rows)
         settle(
             self,
+            unit=unit,
+            max_rows=max_rows,
             sampling_probability=_read_rate(self.sampling_probability),
             steps=positive_integer(self.steps, name="steps"),
             clip=read_clip(self.clip),
@@ -275,13 +309,14 @@ class TrainingPlan:
     def describe(self) -> str:
         """Say what will be done and what it spends, in words that may be published."""
         rate, spent = plain(self.sampling_probability), significant_up(self.epsilon(self.delta))
+        who, whom = record_words(self.unit, self.max_rows)
         return (
-            f"{self.steps:,} steps, in each of which every record takes part with probability {rate}\n"
+            f"{self.steps:,} steps, in each of which every {who} takes part with probability {rate}\n"
             f"  its gradient is clipped: {_words(self.clip)}\n"
             f"  every one of {self.parameters:,} coordinates of the sum gets normal noise of "
-            f"{significant_up(self.noise_multiplier)} times what one record can change\n"
+            f"{significant_up(self.noise_multiplier)} times what one {self.unit or 'record'} can change\n"
             f"  the noisy sum is divided by {plain(self.divisor)}, a public number\n"
-            f"  spends ε = {spent} at δ = {_small(self.delta)}, for adding or removing one record"
+            f"  spends ε = {spent} at δ = {_small(self.delta)}, for adding or removing one {whom}"
         )
 
     def to_json(self) -> str:
@@ -293,7 +328,7 @@ class TrainingPlan:
     def from_json(cls, text: str) -> Self:
         """Read a plan that `to_json` wrote, with all its checks."""
         values = read_object(text)
-        version, arguments = values.pop("format", None), _STORED.arguments(values)
+        version, arguments = values.pop("format", None), _STORED.arguments(ROWS | values)
         if version != _FORMAT or arguments is None:
             raise InvalidParameter("this is not a training plan that this release can read")
         return cls(**{**arguments, "clip": unpack_clip(arguments["clip"])})
@@ -303,7 +338,7 @@ class TrainingPlan:
 _STORED = stored_names(
     {
         TrainingPlan: "TrainingPlan: sampling_probability steps clip noise_multiplier divisor delta parameters "
-        "physical_batch slack"
+        "physical_batch slack unit? max_rows?"
     }
 )[TrainingPlan]
 
@@ -321,6 +356,8 @@ def plan_training(
     parameters: int,
     physical_batch: int,
     slack: Number = 0,
+    unit: str | None = None,
+    max_rows: int | None = None,
 ) -> TrainingPlan:
     """Make the plan of a DP-SGD run from public numbers: the least noise that keeps epsilon, or a given noise.
 
@@ -339,6 +376,8 @@ def plan_training(
         parameters: How many coordinates the gradient has.
         physical_batch: How many rows one forward pass takes, always.
         slack: The proven float error of the sum, as a multiple of the clip's bound.
+        unit: What one of those is called who are protected, where a record is a person and not a row.
+        max_rows: With how many rows a person takes part in a step at most.
 
     Returns:
         The plan; `describe()` says what it does and what it spends.
@@ -356,10 +395,11 @@ def plan_training(
     """
     if (epsilon is None) == (noise_multiplier is None):
         raise InvalidParameter("say either epsilon or noise_multiplier")
-    size, batch = positive_integer(public_rows, name="public_rows"), positive_integer(batch_size, name="batch_size")
+    said = "public_rows" if unit is None else "public_units"
+    size, batch = positive_integer(public_rows, name=said), positive_integer(batch_size, name="batch_size")
     if batch > size:
-        raise InvalidParameter("batch_size must not exceed public_rows")
-    rate, chance = Fraction(batch, size), small_delta(delta, public_rows=size)
+        raise InvalidParameter(f"batch_size must not exceed {said}")
+    rate, chance = Fraction(batch, size), small_delta(delta, public_rows=size, said=said)
     count = _read_steps(epochs, steps, rate)
     if noise_multiplier is None:
         assert epsilon is not None
@@ -374,6 +414,8 @@ def plan_training(
         parameters=parameters,
         physical_batch=physical_batch,
         slack=nonnegative(slack, name="slack"),
+        unit=unit,
+        max_rows=max_rows,
     )
 
 

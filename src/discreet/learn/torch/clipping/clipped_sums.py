@@ -19,7 +19,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.learn.torch.clipping import float_error
 from discreet.learn.torch.clipping.float_error import factors_down, share_down
-from discreet.learn.torch.clipping.gradient_forms import Form, Part, RowGradients, combine
+from discreet.learn.torch.clipping.gradient_forms import Form, Pairs, Part, RowGradients, combine, of_people
 from discreet.learn.torch.clipping.layer_rules import parts_of
 from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
 from discreet.learn.training.clip_rules import AdaptiveClip, Clip, PerLayer, read_clip
@@ -48,6 +48,9 @@ class ClippedSums:
     batch of the step `take`. Rows with `inside` false contribute nothing, and neither do rows whose gradient is
     infinite or not a number.
 
+    With `each` above one a record is a person of so many rows, one behind the other: a forward pass has `each` times
+    as many rows, the loss of a person is the mean over the rows that are `inside`, and its gradient is what is clipped.
+
     Guarantee   Let the records of a step stand in uniformly random order, cut into physical batches. One record more
                 or less changes what `take` returns, times `grid`, by at most bound (1 + slack) + 2 grid sqrt(P) in
                 the l2 norm, P the number of parameters, if what the model computes for a row does not depend on
@@ -56,17 +59,20 @@ class ClippedSums:
                 rounded down, sums in floats are short, and what is added up over batches are whole grid steps, exactly.
     """
 
-    def __init__(self, model: nn.Module, *, clip: Clip | Number, grid: Number, physical_batch: int) -> None:
+    def __init__(
+        self, model: nn.Module, *, clip: Clip | Number, grid: Number, physical_batch: int, each: int = 1
+    ) -> None:
         check_model(model, physical_batch)
         self.clip: Clip = read_clip(clip)
         self.grid = _power_of_two(grid)
-        self.physical_batch = physical_batch
+        self.physical_batch = physical_batch  # records
+        self.each = each  # rows of a record
         self.parameters: tuple[nn.Parameter, ...] = tuple(each for each in model.parameters() if each.requires_grad)
         self.threshold = float(self.clip.initial) if isinstance(self.clip, AdaptiveClip) else float(self.clip.bound)
         self._names = {value: name for name, value in model.named_parameters() if value.requires_grad}
         self._groups = grouped(model, self.clip)
         self._share = share_down(self.clip, len(self._groups))
-        self._tape = Tape(model, physical_batch)
+        self._tape = Tape(model, physical_batch * each)
         self._checked: set[object] = set()
         self._total: Tensor | None = None  # whole grid steps; none before the first batch
         self._batches = self._count = 0
@@ -86,9 +92,10 @@ class ClippedSums:
     def add(self, losses: Tensor, inside: Tensor) -> None:
         """Add the clipped gradients of one physical batch, given the losses of its rows after a forward pass."""
         check_arithmetic()
-        check_losses(losses, inside, self.physical_batch)
+        check_losses(losses, inside, self.physical_batch * self.each)
         with self._tape.paused(), torch.autocast("cpu", enabled=False):
-            self._add(self._forms(*self._backward(losses)), inside)
+            forms = self._forms(*self._backward(losses, _shares(inside, self.each).to(losses)), inside)
+            self._add(forms, inside if self.each == 1 else inside.reshape(-1, self.each).any(1))
         self._tape.clear()
 
     def take(self) -> Tensor:
@@ -107,12 +114,12 @@ class ClippedSums:
         """Take the hooks off the model."""
         self._tape.close()
 
-    def _backward(self, losses: Tensor) -> tuple[list[LayerCall], Gradients]:
+    def _backward(self, losses: Tensor, shares: Tensor) -> tuple[list[LayerCall], Gradients]:
         """Return the calls that the losses depend on, with the gradients of their outputs."""
         calls = self._tape.calls
         key = (torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls))
         checked = key in self._checked
-        found = _outer_gradients(losses, calls, torch.ones_like(losses), keep=not checked)
+        found = _outer_gradients(losses, calls, shares, keep=not checked)
         used = [at for at, row in enumerate(found) if any(each is not None for each in row)]
         if not used:
             raise _no_forward()
@@ -127,19 +134,21 @@ class ClippedSums:
     def _check(self, losses: Tensor, calls: list[LayerCall], gradients: Gradients) -> None:
         """Check what depends on shapes only: rows come first, layers own what they use, slots are alike."""
         for call, found in zip(calls, gradients, strict=True):
-            call.check_rows(self.physical_batch, found)
+            call.check_rows(self.physical_batch * self.each, found)
         last = torch.zeros_like(losses)
         last[-1] = 1.0
         check_rows_apart(calls, _outer_gradients(losses, calls, last, keep=True))
         check_used_through_layers(losses, calls, self._names)
-        check_slots(self._forms(*alike(calls, gradients)).values())
+        everywhere = torch.ones(len(losses), dtype=torch.bool)
+        check_slots(self._forms(*alike(calls, gradients, self.each), everywhere).values())
 
-    def _forms(self, calls: list[LayerCall], gradients: Gradients) -> dict[nn.Parameter, Form]:
-        """Collect by parameter what its calls contribute, and join it."""
+    def _forms(self, calls: list[LayerCall], gradients: Gradients, inside: Tensor) -> dict[nn.Parameter, Form]:
+        """Collect by parameter what its calls contribute, person by person if there are several rows of each."""
         parts: dict[nn.Parameter, list[Part]] = {}
         for call, outer in zip(calls, gradients, strict=True):
             for name, part in parts_of(call, outer).items():
-                parts.setdefault(call.trained[name], []).append(part)
+                whole = part if self.each == 1 else of_people(part, self.each, inside)
+                parts.setdefault(call.trained[name], []).append(whole)
         return {parameter: combine(several) for parameter, several in parts.items()}
 
     def _add(self, forms: dict[nn.Parameter, Form], inside: Tensor) -> None:
@@ -190,6 +199,14 @@ class ClippedSums:
                 reason="its sum could exceed 2^53 grid steps",
                 way_out="choose a smaller batch_size",
             )
+
+
+def _shares(inside: Tensor, each: int) -> Tensor:
+    """Return what a row counts for in the loss of its record: of a person, one over the rows that are there."""
+    if each == 1:
+        return torch.ones(len(inside))
+    there = inside.reshape(-1, each)
+    return (there / there.sum(1, keepdim=True).clamp(min=1)).flatten()
 
 
 def sum_of(tensors: list[Tensor]) -> Tensor:
@@ -364,37 +381,50 @@ def grouped(model: nn.Module, clip: Clip) -> tuple[tuple[nn.Parameter, ...], ...
 # bit of what clipping computes from it must agree. What the model itself computes is the probe's business.
 
 
-def alike(calls: list[LayerCall], gradients: list[tuple[Tensor | None, ...]]) -> tuple[list[LayerCall], Any]:
-    """Return calls and gradients of the same shapes whose rows are all the same."""
+def alike(
+    calls: list[LayerCall], gradients: list[tuple[Tensor | None, ...]], each: int = 1
+) -> tuple[list[LayerCall], Any]:
+    """Return calls and gradients of the same shapes whose records are all the same."""
     same = [
-        replace(call, args=_same_rows(call.args, call), kwargs=_same_rows(dict(call.kwargs), call)) for call in calls
+        replace(call, args=_same_rows(call.args, call, each), kwargs=_same_rows(dict(call.kwargs), call, each))
+        for call in calls
     ]
-    return same, tree_map_only(Tensor, _pattern, gradients)
+    return same, tree_map_only(Tensor, lambda leaf: _pattern(leaf, each), gradients)
 
 
-def _same_rows(tree: Any, call: LayerCall) -> Any:
+def _same_rows(tree: Any, call: LayerCall, each: int) -> Any:
     rows = len(call.outputs[0])
-    return tree_map_only(Tensor, lambda leaf: _pattern(leaf) if leaf.dim() and len(leaf) == rows else leaf, tree)
+    return tree_map_only(Tensor, lambda leaf: _pattern(leaf, each) if leaf.dim() and len(leaf) == rows else leaf, tree)
 
 
-def _pattern(like: Tensor) -> Tensor:
-    """Fill every row with the same uneven numbers; whole numbers, which pick rows of tables, with zeros."""
+def _pattern(like: Tensor, each: int) -> Tensor:
+    """Fill every record with the same uneven numbers; whole numbers, which pick rows of tables, with zeros."""
     if not like.is_floating_point():
         return torch.zeros_like(like)
-    row = torch.arange(1, like[0].numel() + 1, dtype=torch.float64)
-    values = torch.sin(row * 12.9898).mul_(3.7).to(like.dtype).reshape(like[0].shape)
+    numbers = torch.arange(1, each * like[0].numel() + 1, dtype=torch.float64)
+    values = torch.sin(numbers * 12.9898).mul_(3.7).to(like.dtype).reshape(each, *like.shape[1:])
     filled = torch.empty_like(like)
-    filled.copy_(values.expand_as(like))
+    filled.copy_(values.repeat(len(like) // each, *(1,) * (like.dim() - 1)))
     return filled
 
 
 def check_slots(forms: Iterable[Form]) -> None:
     """Refuse a physical batch in which rows that are all the same get different gradients or norms."""
     for form in forms:
+        if isinstance(form, Pairs) and form.right.shape[1] > float_error.MOST_POSITIONS:
+            raise _too_many_positions()
         formed = [form.values] if isinstance(form, RowGradients) else []
         for values in (*formed, form.squares_up(), form.sizes()):
             if values is not None and not _rows_agree(values):
                 raise _uneven(len(values))
+
+
+def _too_many_positions() -> Refused:
+    return Refused(
+        "a record has more positions than one exact sum may hold",
+        reason="the float error of a clipped sum is proven for 2^24 positions at most",
+        way_out="choose a smaller max_rows, or shorter sequences",
+    )
 
 
 def _rows_agree(values: Tensor) -> bool:

@@ -17,6 +17,7 @@ __all__ = [
     "DOUBLE",
     "LARGEST_BATCH",
     "LARGEST_SIZE",
+    "MOST_POSITIONS",
     "RATIO",
     "SHRINK",
     "SINGLE",
@@ -52,7 +53,8 @@ LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contribute
 SHRINK = 1 - 2.0**-22  # More than float64 arithmetic and the rounding of a factor to float32 can add to it.
 SMALLEST = 2.0**-100  # A row whose factor is smaller contributes nothing.
 TINY = 2.0**-125  # More than one square below the range of float32 is worth.
-_WORK = 1 << 24  # rows^2 positions that one float64 sum may have
+MOST_POSITIONS = 1 << 24  # of one record
+_WORK = MOST_POSITIONS  # rows^2 positions that one float64 sum may have
 
 
 def gamma(terms: int, unit: Fraction = SINGLE) -> Fraction:

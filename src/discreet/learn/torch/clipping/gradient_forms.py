@@ -25,6 +25,7 @@ __all__ = [
     "add_rows",
     "combine",
     "even_length",
+    "of_people",
     "pairs_squares_up",
     "squares_up",
 ]
@@ -289,6 +290,29 @@ class Picks:
 
 
 Part: TypeAlias = RowGradients | Positions | Picks
+
+
+def of_people(part: Part, each: int, filled: Tensor) -> Part:
+    """Make every `each` rows positions of one person, whose gradient is their sum; what is padded is exactly zero.
+
+    Both factors of a product are cleared: the derivative of a loss at a row of zeros may be infinite, and zero times
+    that is no number. It is done whether or not something is padded, so that the layout of what is multiplied, and with
+    it the order of additions, follows from shapes alone.
+    """
+    if isinstance(part, RowGradients):
+        return RowGradients(_cleared(part.values, filled).reshape(-1, each, part.values.shape[1]).sum(1))
+    if isinstance(part, Picks):
+        return Picks(_side_by_side(part.picked, each), _side_by_side(_cleared(part.right, filled), each), part.height)
+    return Positions(*(_side_by_side(_cleared(side, filled), each) for side in (part.left, part.right)))
+
+
+def _cleared(values: Tensor, filled: Tensor) -> Tensor:
+    return values.masked_fill(~filled.reshape(-1, *(1,) * (values.dim() - 1)), 0.0).contiguous()
+
+
+def _side_by_side(values: Tensor, each: int) -> Tensor:
+    """(people * each, positions, …) -> (people, each * positions, …)"""
+    return values.reshape(len(values) // each, each * values.shape[1], *values.shape[2:])
 
 
 def combine(parts: list[Part]) -> Form:
