@@ -148,6 +148,10 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
             return tuple(part * mechanism.public_rows / step for part in value)
         case "Quantile":
             return value / step
+        case "QuantileInterval":
+            return tuple(part / step for part in (value, accuracy.low, accuracy.high))
+        case "Quantiles":
+            return tuple(part / step for part in value)
         case "CorrelatedGaussian":
             return _turned_back(mechanism, value)
         case _:  # Measurements are listed as vectors, also where there is one of them.

@@ -28,6 +28,8 @@ from discreet.mechanisms import (
     Proportion,
     Quantile,
     QuantileAmong,
+    QuantileInterval,
+    Quantiles,
     RandomizedResponse,
     ReportNoisyMax,
     Sum,
@@ -208,10 +210,40 @@ def aggregates(relation: Relation) -> list[Subject]:
         ),
         *(
             Subject(
-                Quantile(quantile=Fraction(q), epsilon=Fraction(1), grid=GRID, relation=relation),
+                Quantile(quantile=Fraction(q), epsilon=Fraction(1), grid=GRID, relation=relation, flips=flips),
                 worlds((-1, 0, 1, 2), sizes(relation, 4)),
             )
             for q in ("0", "1/4", "1/2", "9/10")
+            for flips in (False, True)
+        ),
+        *(
+            Subject(
+                QuantileInterval(
+                    quantile=Fraction(q),
+                    epsilon=Fraction(3),
+                    grid=GRID,
+                    relation=relation,
+                    flips=flips,
+                    confidence=Fraction(1, 10),
+                    population=population,
+                ),
+                worlds((-1, 0, 1, 2), sizes(relation, 4)),
+            )
+            for q, flips, population in (("1/4", False, False), ("1/2", True, False), ("1/2", False, True))
+        ),
+        *(
+            Subject(
+                Quantiles(
+                    quantiles=tuple(map(Fraction, shares)),
+                    epsilons=(Fraction(2), Fraction(2)),
+                    grid=UNIT,
+                    relation=relation,
+                    flips=flips,
+                    fineness=fineness,
+                ),
+                worlds((-1, 0, 1), sizes(relation, most)),
+            )
+            for shares, flips, fineness, most in ((("1/4", "1/2"), False, 1, 4), (("0", "1/2", "1"), True, 2, 3))
         ),
         *(
             Subject(

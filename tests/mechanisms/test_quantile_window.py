@@ -21,8 +21,10 @@ ONLY_NEAR = -math.log(16)  # Then a single rank on each side is looked at.
 DRAWS = 1500
 
 
-def made(relation: Relation, q: Fraction = Fraction(1, 2)) -> Quantile:
-    return Quantile(quantile=q, epsilon=Fraction(1, 2), grid=GRID, relation=relation)
+def made(
+    relation: Relation, q: Fraction = Fraction(1, 2), *, epsilon: Fraction = Fraction(1, 2), flips: bool = False
+) -> Quantile:
+    return Quantile(quantile=q, epsilon=epsilon, grid=GRID, relation=relation, flips=flips)
 
 
 def law(mechanism: Quantile) -> list[float]:
@@ -46,6 +48,25 @@ def test_a_narrow_window_draws_from_the_same_law(
     monkeypatch.setattr(quantile, "_UNLIKELY", ONLY_NEAR)
     mechanism = made(relation, q)
     assert fits(drawn(mechanism), law(mechanism))
+
+
+@pytest.mark.parametrize("window", [30, ONLY_NEAR])
+def test_permute_and_flip_is_drawn_from_its_law_by_rejection(window: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantile, "_UNLIKELY", window)
+    mechanism = made(Relation.REPLACE_ONE, epsilon=Fraction(2), flips=True)
+    assert fits(drawn(mechanism), law(mechanism))
+
+
+def test_permute_and_flip_that_keeps_all_exponential_draws_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is then the exponential mechanism, whose law is another: one point shared by all, and 15 others beside it."""
+    monkeypatch.setattr(quantile, "stays_when_permuted", lambda *_, **__: True)
+    mechanism = Quantile(
+        quantile=Fraction(1, 2), epsilon=Fraction(1, 2), grid=GRID, relation=Relation.REPLACE_ONE, flips=True
+    )
+    data = np.array([7] * 11)
+    masses = mechanism.distribution(data).masses
+    sample = Ranked.of(data, GRID)
+    assert rejects([mechanism._choose(sample) for _ in range(DRAWS)], [float(masses[place]) for place in range(16)])
 
 
 def test_a_window_that_keeps_all_it_draws_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:

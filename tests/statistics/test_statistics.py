@@ -290,3 +290,55 @@ def test_no_answer_is_infinite_or_no_number(name: str, value: Any) -> None:
     release = getattr(dp, name)([value] * 3, relation=REPLACE_ONE, epsilon=1, **known)
     assert math.isfinite(release.value)
     assert isinstance(release.value, (int, Fraction))
+
+
+# --- quantiles: several at once, and with an interval. ---
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+@pytest.mark.parametrize("spent", [{"epsilon": 8}, {"epsilon": 8, "delta": "1e-6"}, {"rho": 8}])
+def test_several_quantiles_are_near_and_cost_what_was_said(relation: dp.Relation, spent: dict[str, Any]) -> None:
+    found = dp.quantiles(DATA, [0.25, 0.5, 0.75], bounds=(0, 50), step=1, relation=relation, **spent)
+    assert np.allclose([float(one) for one in found.value], [12, 24.5, 37], atol=5)
+    assert found.estimate == tuple(sorted(found.estimate))
+    if "epsilon" in spent:
+        bound = privacy.epsilon(found.event, spent.get("delta", 0), relation=relation)
+        assert bound <= 8.0000001
+        assert bound > 7.9
+
+
+def test_several_quantiles_say_what_to_spend() -> None:
+    for wrong in ({}, {"epsilon": 1, "rho": 1}, {"delta": "1e-6"}):
+        with pytest.raises(InvalidParameter, match="what to spend"):
+            dp.quantiles(DATA, [0.5], bounds=(0, 50), relation=ADD_REMOVE, **wrong)
+
+
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+def test_a_median_has_an_interval_where_it_is_asked_for(relation: dp.Relation) -> None:
+    plain = dp.median(DATA, bounds=(0, 50), relation=relation, epsilon=1)
+    with pytest.raises(Refused):
+        plain.interval()
+    asked = dp.median(DATA, bounds=(0, 50), relation=relation, epsilon=1, confidence=1 - 1e-9)
+    low, high = asked.interval(1 - 1e-9)
+    assert low <= Fraction(49, 2) <= high
+    assert asked.cost == plain.cost == "ε = 1"
+    wider = dp.median(DATA, bounds=(0, 50), relation=relation, epsilon=1, population=True).interval()
+    assert wider[1] > wider[0]
+    with pytest.raises(InvalidParameter, match="exponential"):
+        dp.median(DATA, bounds=(0, 50), relation=relation, epsilon=1, confidence=0.9, method="smooth")
+    if relation is ADD_REMOVE:
+        with pytest.raises(Refused, match="unit="):
+            dp.median(DATA, bounds=(0, 50), relation=relation, epsilon=1, confidence=0.9, unit=list(range(1000)))
+
+
+@pytest.mark.parametrize(("budget", "flips"), [({"epsilon": 9}, True), ({"epsilon": 9, "delta": "1e-6"}, False)])
+def test_permute_and_flip_is_taken_where_epsilon_alone_counts(budget: dict[str, Any], flips: bool) -> None:
+    """A ledger with a delta bills a bounded range a quarter of what it bills a pure epsilon, in rho."""
+    account = dp.ledger.Account("visits", "row", ADD_REMOVE, dp.Budget(**budget))
+    ledger = dp.ledger.Ledger.open("memory", account)
+    kind = privacy.PureDP if flips else privacy.BoundedRange
+    for step in ("0.0001", 1):
+        found = dp.median(DATA, bounds=(0, 50), step=step, relation=ADD_REMOVE, epsilon=1, session=ledger)
+        assert found.event == kind(1)
+    several = dp.quantiles(DATA, [0.5], bounds=(0, 50), relation=ADD_REMOVE, epsilon=1, session=ledger)
+    assert several.event == kind(1)

@@ -9,6 +9,7 @@ from discreet.mechanisms.exponential import Exponential
 from discreet.mechanisms.gaussian import DiscreteGaussian, Gaussian, VectorGaussian
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.histogram import Histogram
+from discreet.mechanisms.joint_quantiles import QuantileInterval, Quantiles
 from discreet.mechanisms.laplace import Laplace, VectorLaplace
 from discreet.mechanisms.local_protocol import Respondent, estimate
 from discreet.mechanisms.mean import Mean
@@ -40,6 +41,8 @@ __all__ = [
     "Proportion",
     "Quantile",
     "QuantileAmong",
+    "QuantileInterval",
+    "Quantiles",
     "RandomizedResponse",
     "Release",
     "ReportNoisyMax",

@@ -182,7 +182,7 @@ def exponential_outcomes(scores: Mapping[Hashable, Fraction | int], *, factor: F
     return Outcomes({key: weight / total for key, weight in weights.items()})
 
 
-def worst_case_shortfall(*, factor: Fraction, candidates: int, confidence: Number) -> Fraction:
+def worst_case_shortfall(*, factor: Fraction, candidates: Fraction | int, confidence: Number) -> Fraction:
     """Bound the loss of score by ln(candidates / (1 - confidence)) / factor, rounded up. [MT07]
 
     At most all candidates but one lie that low, and each of them weighs at most that little next to the best.

@@ -113,6 +113,13 @@ class Ranked:
         """All values, in any order."""
         return self.place(self.numbers)
 
+    def ordered_values(self) -> NDArray[np.int64]:
+        """Return all values in order."""
+        run = next(iter(self._sorted), None)
+        if run is not None and run.numbers.size == self.size:
+            return self.place(run.numbers)
+        return np.sort(self.values)
+
     def between(self, first: int, last: int) -> NDArray[np.int64]:
         """Return x_first, …, x_last; ranks count from one."""
         inside = self._inside(max(first, 1), min(last, self.size))

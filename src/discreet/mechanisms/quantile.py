@@ -1,4 +1,4 @@
-"""A quantile of a bounded column, by the exponential mechanism over all points of the grid."""
+"""A quantile of a bounded column, chosen by its rank among all points of the grid, or among public candidates."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,16 @@ from discreet.mechanisms.exponential import exponential_outcomes, worst_case_sho
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.order_statistics import Ranked
-from discreet.mechanisms.parameters import settle
+from discreet.mechanisms.parameters import read_flag, settle
 from discreet.mechanisms.release import NoInterval, Release
+from discreet.noise.selection import stays_when_permuted
 from discreet.privacy import events, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
 __all__ = ["Quantile", "QuantileAmong"]
+
+Pieces: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]  # starts, lengths, scores
 
 _UNLIKELY = 30  # e^-30: how rarely a draw may cost a look at all values.
 
@@ -41,10 +44,11 @@ class Quantile:
     minus its rank error where it lies outside. A value that many rows share is so much better than its neighbours,
     which a rank error clamped at 0 does not see.
 
-    Guarantee   epsilon, of bounded range.
+    Guarantee   epsilon, of bounded range; with `flips` pure, and not of bounded range.
     Theorem     The depth is the least of q n - below and at-or-below - q n. A row that comes or goes moves each of the
                 two by at most max(q, 1 - q): it moves q n by q and the ranks by 0 or 1. A row that changes leaves n
-                and moves the ranks by at most 1. [MT07, Smi11]
+                and moves the ranks by at most 1. [MT07, Smi11] With `flips` the point is chosen by permute-and-flip,
+                which is never worse at the same epsilon, and up to twice as good where few points are. [MS20]
     Utility     with probability 1 - b the rank error is at most (2 D / epsilon) ln(points / b), D as above.
 
     Args:
@@ -52,6 +56,7 @@ class Quantile:
         epsilon: What a release spends.
         grid: The bounds that values are clamped to, and the step that they are rounded to.
         relation: The neighbouring relation.
+        flips: Whether it is chosen by permute-and-flip: better where epsilon alone counts, dearer where it composes.
 
     Examples:
         >>> mechanism = dp.mechanisms.Quantile(
@@ -68,6 +73,7 @@ class Quantile:
     epsilon: Fraction
     grid: Grid
     relation: Relation
+    flips: bool = False
 
     __repr__ = record
 
@@ -76,6 +82,7 @@ class Quantile:
             self,
             quantile=probability(self.quantile, name="quantile"),
             epsilon=positive(self.epsilon, name="epsilon"),
+            flips=read_flag(self.flips, name="flips"),
         )
         settle(self, relation=read_relation(self.relation))
 
@@ -86,8 +93,8 @@ class Quantile:
         return max(over, under - over) if self.relation is Relation.ADD_REMOVE else under
 
     @property
-    def event(self) -> events.BoundedRange:
-        return events.BoundedRange(self.epsilon)
+    def event(self) -> events.BoundedRange | events.PureDP:
+        return events.PureDP(self.epsilon) if self.flips else events.BoundedRange(self.epsilon)
 
     def rank_error(self, confidence: Number = Fraction(95, 100)) -> Fraction:
         """Return a rank error that is not exceeded with at least this probability. It is public."""
@@ -111,14 +118,17 @@ class Quantile:
         One of them is kept with the chance that its own score leaves it, or all is drawn anew: rejection sampling.
         """
         first, last = self._window(sample.size)
-        low = sample.between(first, first)[0] if first > 1 else self.grid.first
-        high = sample.between(last, last)[0] if last < sample.size else self.grid.last
-        starts, lengths, scores = self.pieces_near(sample)
+        low = int(sample.between(first, first)[0]) if first > 1 else self.grid.first
+        high = int(sample.between(last, last)[0]) if last < sample.size else self.grid.last
+        pieces = starts, lengths, scores = self.pieces_near(sample)
         while True:
             chosen = noise.categorical(scores, factor=self.factor, multiplicities=lengths)
             point = int(starts[chosen]) + noise.uniform(int(lengths[chosen]))
-            if low <= point <= high or self._is_kept(sample, point, drawn_with=int(scores[chosen])):
-                return point
+            inside = low <= point <= high
+            if inside or self._is_kept(sample, point, drawn_with=int(scores[chosen])):
+                own = int(scores[chosen]) if inside else self._score_of(sample, point)
+                if not self.flips or self._stays(sample, own, pieces, low, high):
+                    return point
 
     def _window(self, size: int) -> tuple[int, int]:
         """Return the ranks to look at. A point of score 0 or more is always among them.
@@ -131,9 +141,31 @@ class Quantile:
         return max(1, wanted - reach), min(size, wanted + reach)
 
     def _is_kept(self, sample: Ranked, point: int, *, drawn_with: int) -> bool:
+        return bool(noise.bernoulli_exp(self.factor * (drawn_with - self._score_of(sample, point))))
+
+    def _score_of(self, sample: Ranked, point: int) -> int:
         below, at_most = (np.array([count]) for count in sample.counts_around(point))
-        own = int(self.scores(below, at_most, sample.size)[0])
-        return bool(noise.bernoulli_exp(self.factor * (drawn_with - own)))
+        return int(self.scores(below, at_most, sample.size)[0])
+
+    def _stays(self, sample: Ranked, own: int, pieces: Pieces, low: int, high: int) -> bool:
+        """Decide whether permute-and-flip takes a point of this score that exponential weights have drawn."""
+        starts, lengths, scores = pieces
+        outside = (starts < low) | (starts + lengths - 1 > high)
+        best = int(scores[~outside].max())
+        # Coins outside of the window are overrated, none of them above 1.
+        gaps = np.maximum(best - scores, 0)
+        coins = np.exp(-np.minimum(gaps[outside].astype(np.float64) * float(self.factor), 700.0))
+        return stays_when_permuted(
+            _levels(gaps, lengths),
+            best - own,
+            self.factor,
+            unsure=float(coins @ lengths[outside]),
+            everything=lambda: _levels(*self._gaps_and_lengths(np.sort(sample.values))),
+        )
+
+    def _gaps_and_lengths(self, ordered: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        _, lengths, scores = self._cut(ordered, ordered.size, before=0)
+        return scores.max() - scores, lengths
 
     def distribution(self, data: Data) -> Outcomes:
         """List the law of the chosen grid point, in steps."""
@@ -143,9 +175,18 @@ class Quantile:
             for start, length, score in zip(starts, lengths, scores, strict=True)
             for place in range(length)
         }
-        return exponential_outcomes(listed, factor=self.factor)
+        if not self.flips:
+            return exponential_outcomes(listed, factor=self.factor)
+        chooser = PermuteAndFlip(
+            epsilon=self.epsilon,
+            sensitivity=Fraction(self.sensitivity),
+            candidates=len(listed),
+            relation=self.relation,
+        )
+        places = list(listed)
+        return outcomes.map(chooser.distribution(list(listed.values())), lambda place: places[place])
 
-    def pieces(self, data: Data) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    def pieces(self, data: Data) -> Pieces:
         """Cut the grid into runs of points with one score: every distinct value, and the gaps between them.
 
         Return where each run starts, how many points it has, and its score in parts of a rank. This is private.
@@ -153,7 +194,7 @@ class Quantile:
         values = np.sort(self.grid.indices(data))
         return self._cut(values, values.size, before=0)
 
-    def pieces_near(self, sample: Ranked) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    def pieces_near(self, sample: Ranked) -> Pieces:
         """Do so near to the wanted rank; points farther away are in two long runs, whose score may be too high."""
         first, last = self._window(sample.size)
         return self._cut(sample.between(first, last), sample.size, before=first - 1, counts=sample.counts_around)
@@ -165,7 +206,7 @@ class Quantile:
         *,
         before: int,
         counts: Callable[[int], tuple[int, int]] | None = None,
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]:
+    ) -> Pieces:
         """Cut at some neighbouring ranks out of `size`, of which `before` come before them.
 
         What lies outside is left out. The scores of the points from the first to the last value are exact all the
@@ -210,6 +251,14 @@ def _interleaved(gaps: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[
     both = np.empty(len(gaps) + len(values), dtype=np.int64)
     both[0::2], both[1::2] = gaps, values
     return both
+
+
+def _levels(gaps: NDArray[Any], lengths: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the different gaps, and how many points have each."""
+    different, which = np.unique(gaps, return_inverse=True)
+    times = np.zeros(different.size, np.int64)
+    np.add.at(times, which, lengths)
+    return different, times
 
 
 # --- quantile_among: A quantile of a bounded column, chosen among public candidates by permute-and-flip. ---

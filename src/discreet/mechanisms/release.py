@@ -36,6 +36,7 @@ from discreet.privacy.relation import Relation
 __all__ = [
     "Accuracy",
     "EachCell",
+    "FoundInterval",
     "Interval",
     "NoInterval",
     "NoiseAccuracy",
@@ -114,6 +115,28 @@ class NoInterval:
 
     def interval(self, value: object, confidence: Fraction) -> Interval:
         raise Refused(self.reason)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundInterval:
+    """An interval that was paid for and released beside the value, at one confidence."""
+
+    low: Fraction
+    high: Fraction
+    confidence: Fraction
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: object, confidence: Fraction) -> Interval:
+        if confidence > self.confidence:
+            raise Refused(
+                f"this interval was released for a confidence of {plain(100 * self.confidence)} %, and says nothing "
+                "about a higher one: ask with a higher confidence=…, which is another release"
+            )
+        return self.low, self.high
 
 
 T = TypeVar("T", covariant=True)
@@ -270,7 +293,7 @@ class Release(Generic[T]):
 
     def _line(self) -> str:
         if not isinstance(self.value, tuple):
-            tail = "" if self._error_of_all() is None else " (95 %)"
+            tail = "" if self._error_of_all() is None else f" ({plain(100 * self._shown_confidence)} %)"
             return self._cell((self.value, self._error_of_all())) + tail
         cells = self._cells()
         names = [f"{escaped(label)}: " for label in self.labels] if self.labels is not None else [""] * len(cells)
@@ -284,8 +307,12 @@ class Release(Generic[T]):
         errors = self._error_of_all()
         return list(zip(self.value, errors or [None] * len(self.value), strict=True))
 
+    @property
+    def _shown_confidence(self) -> Fraction:
+        return self.accuracy.confidence if isinstance(self.accuracy, FoundInterval) else _CONFIDENCE
+
     def _error_of_all(self) -> Any:
-        return None if isinstance(self.accuracy, NoInterval) else self.plus_minus()
+        return None if isinstance(self.accuracy, NoInterval) else self.plus_minus(self._shown_confidence)
 
     @staticmethod
     def _cell(cell: tuple[Any, Fraction | None]) -> str:
@@ -300,7 +327,8 @@ class Release(Generic[T]):
     def _packed_interval(self) -> Any:
         if isinstance(self.accuracy, NoInterval):
             return {"refused": self.accuracy.reason}
-        return {"confidence": str(_CONFIDENCE), "ends": _packed(self.interval())}
+        confidence = self._shown_confidence
+        return {"confidence": str(confidence), "ends": _packed(self.interval(confidence))}
 
 
 def _reach(value: Any, ends: Interval) -> Fraction:
@@ -341,7 +369,7 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
     counted = leaves(event, relation=relation)
     epsilons = [(pure_epsilon(leaf), times) for leaf, times in counted.items()]
     if all(epsilon is not None for epsilon, _ in epsilons):
-        return f"ε = {significant_up(_total(epsilons))}"
+        return _pure_cost(event, _total(epsilons), relation, delta)
     if delta is None and isinstance(event, ApproxDP):
         delta = event.delta  # It has no other.
     if isinstance(event, ApproxDP) and delta == event.delta:
@@ -359,6 +387,17 @@ def cost_text(event: Event, *, relation: Relation, delta: Fraction | None) -> st
     if any(epsilon is not None for epsilon, _ in epsilons):
         parts.append(f"ε = {significant_up(_total(epsilons))}")
     return " and ".join(parts)
+
+
+def _pure_cost(event: Event, total: Fraction, relation: Relation, delta: Fraction | None) -> str:
+    """Write the sum of pure epsilons, or what composition at a delta makes of it where that is less."""
+    if delta is not None:
+        from discreet.privacy import epsilon as epsilon_at
+
+        bound = epsilon_at(event, delta, relation=relation)
+        if bound < total:
+            return f"ε = {significant_up(bound)}, δ = {significant_up(delta)}"
+    return f"ε = {significant_up(total)}"
 
 
 def _total(counted: list[tuple[Fraction | None, int]]) -> Fraction:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ __all__ = [
     "permutation_of",
     "permute_and_flip",
     "permute_and_flip_listed",
+    "stays_when_permuted",
 ]
 
 # --- weighted ---
@@ -195,6 +196,75 @@ def permute_and_flip_listed(gaps: Sequence[Fraction], factor: Fraction) -> int:
     """The same for any exact gaps; for short lists."""
     order = permutation_of(len(gaps))
     return next(int(index) for index in order if _flip(gaps[index] * factor, revealed()[0]))
+
+
+# --- permuted: Permute-and-flip among more candidates than can be put in order, many of them with one score. ---
+#
+# Let p_j be the coin of candidate j. Permute-and-flip takes i with the chance p_i * integral over s in [0, 1] of the
+# product of 1 - s p_j over all others [MS20], exponential weights with the chance p_i / sum p_j. So what these draw is
+# kept in proportion to that integral, which depends on p_i alone and is largest for p_i = 1. The part is the mean of
+# (1 - s) / (1 - s p_i) under the density h(s) ~ product of 1 - s p_j over all but one best. By Chebyshev's inequality
+# it is at least 1/2; and h falls faster than exp(-s S), S being the sum of the coins in h, so it is at least 1 - 1 / S.
+
+
+Levels: TypeAlias = tuple[NDArray[Any], NDArray[np.int64]]  # different gaps, and how many candidates have each
+
+_TAIL = 1e-20  # Candidates of one score whose coins sum up to less are left out of a first look.
+_ROUNDED = 1e-9  # More than the floats of a sum of coins and of its inverse are off, relative to it.
+
+
+def stays_when_permuted(
+    near: Levels, own: int, factor: Fraction, *, unsure: float, everything: Callable[[], Levels]
+) -> bool:
+    """Decide whether a candidate of gap `own` that exponential weights drew is kept, so that it is permute-and-flip's.
+
+    `near` may overrate coins that sum up to at most `unsure`; `everything` has all coins and is asked when in doubt.
+    """
+    if own == 0:
+        return True
+    prefix, bits = revealed()
+    gaps, times = near
+    coins = np.exp(np.maximum(gaps.astype(np.float64) * -_rate(factor), _LOWEST))
+    total = float(coins @ times) * (1 - _ROUNDED) - 1 - unsure
+    if total > 2 and prefix * 2.0**-64 < 1 - 1 / total - _ROUNDED:
+        return True
+    first, rest = _without_tail(near, coins)
+    with precision(bits + 64):
+        slack = ball(Fraction(2 * (unsure + rest)))
+        answer = compare(_kept_part(first, own, factor) * (1 + (-slack).union(slack)), prefix, bits)
+    if answer is not None:
+        return answer
+    levels = everything()
+    return below(lambda: _kept_part(levels, own, factor), prefix, bits)
+
+
+def _without_tail(levels: Levels, coins: NDArray[np.float64]) -> tuple[Levels, float]:
+    """Leave out coins that sum up to next to nothing, and return that sum.
+
+    Without coins of sum r, both integrals grow by at most 1 / (1 - r), and their ratio is off by less than 2 r.
+    """
+    gaps, times = levels
+    kept = coins * times > _TAIL
+    return (gaps[kept], times[kept]), float(coins[~kept] @ times[~kept])
+
+
+def _kept_part(levels: Levels, own: int, factor: Fraction) -> Any:
+    """Enclose the integral for a candidate of gap `own`, divided by that for the best."""
+    from flint import acb
+
+    listed = [(int(gap), ball(-factor * int(gap)).exp(), int(many)) for gap, many in zip(*levels, strict=True)]
+    coin_of_own = ball(-factor * own).exp()
+
+    def product(place: Any, _: bool) -> Any:
+        found = acb(1)
+        for gap, coin, many in listed:
+            found *= (1 - place * coin) ** (many - (gap == 0))
+        return found
+
+    # Of the integrand for `own`, only 1 - s p of it and 1 - s of one best change places.
+    best = acb.integral(product, 0, 1).real
+    mine = acb.integral(lambda place, _: product(place, _) * (1 - place) / (1 - place * coin_of_own), 0, 1).real
+    return mine / best
 
 
 # --- uniform: Uniform whole numbers and permutations. ---

@@ -10,7 +10,7 @@ from discreet.frames.column import as_column
 from discreet.statistics.comparison import Comparison, FitComparison, ModeComparison, compare
 from discreet.statistics.expected import Expected
 from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff
-from discreet.statistics.means_and_quantiles import mean, median, quantile, std, variance, vector_mean
+from discreet.statistics.means_and_quantiles import mean, median, quantile, quantiles, std, variance, vector_mean
 from discreet.statistics.one_call import (
     count,
     histogram,
@@ -40,6 +40,7 @@ __all__ = [
     "plot_tradeoff",
     "proportion",
     "quantile",
+    "quantiles",
     "randomized_response",
     "regression",
     "select",

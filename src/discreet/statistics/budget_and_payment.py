@@ -18,7 +18,7 @@ from discreet.mechanisms.release import Release
 from discreet.privacy.payer import Payer, Price, PricedMechanism, paid
 from discreet.schema.columns import Bounds, declaration_of, pair_of
 
-__all__ = ["answer", "grid_from", "noise_from", "paid_for", "quoted", "refuse_delta", "row_epsilon"]
+__all__ = ["answer", "composes", "grid_from", "noise_from", "paid_for", "quoted", "refuse_delta", "row_epsilon"]
 
 T = TypeVar("T")
 R = TypeVar("R", covariant=True)
@@ -56,6 +56,12 @@ def _noise_for(
     if delta is None:
         return LaplaceNoise(epsilon=exact(epsilon, name="epsilon"))
     return GaussianNoise.for_epsilon(epsilon, delta, public_rows=public_rows, allow_large_delta=allow_large_delta)
+
+
+def composes(payer: Payer | None) -> bool:
+    """Tell whether a payer adds up more than epsilons, so that a bounded range is cheaper than a pure epsilon to it."""
+    account = getattr(getattr(payer, "ledger", payer), "account", None)
+    return getattr(getattr(account, "budget", None), "kind", "pure") != "pure"
 
 
 def grid_from(bounds: Bounds | None, *, step: Number | None, missing: Number | None, toward_zero: bool = False) -> Grid:

@@ -36,6 +36,7 @@ class ChooserInputs:
     size: int | None = None  # of the data where it is public, that is under replace-one
     expected_size: int | None = None  # what is publicly said about it, where it is private
     expected: Expected | None = None
+    composes: bool = False  # whether it is paid by more than epsilon alone, where a bounded range is cheaper
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

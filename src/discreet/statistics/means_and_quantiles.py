@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,16 +14,19 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive, probability
 from discreet.frames.tables import is_table
 from discreet.mechanisms.grid import number_rows
+from discreet.mechanisms.joint_quantiles import QuantileInterval, Quantiles
 from discreet.mechanisms.mean import Mean
-from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
+from discreet.mechanisms.parameters import declared_rows, read_confidence, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.variance import Variance, root_of
 from discreet.mechanisms.vector_mean import VectorMean
+from discreet.privacy.calibration import calibrate
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.schema.columns import Bounds
 from discreet.statistics.budget_and_payment import (
     answer,
+    composes,
     grid_from,
     noise_from,
     paid_for,
@@ -34,8 +38,11 @@ from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.method_choice import AUTO, SHARE, answer_by, mean_methods, rank_methods
+from discreet.statistics.rank_methods import ExponentialQuantile
 
-__all__ = ["mean", "median", "quantile", "std", "variance", "vector_mean"]
+__all__ = ["mean", "median", "quantile", "quantiles", "std", "variance", "vector_mean"]
+
+_CONFIDENCE = Fraction(95, 100)
 
 # --- means: Averages and spreads of a bounded column. ---
 
@@ -386,6 +393,8 @@ def quantile(
     method: str = AUTO,
     expected: Expected | None = None,
     choice_share: Number = SHARE,
+    confidence: Number | None = None,
+    population: bool = False,
     session: Payer | None = None,
     unit: Any = None,
     max_rows: int | None = None,
@@ -394,7 +403,8 @@ def quantile(
 
     It is a multiple of `step` near to `bounds`. `method` is one of
 
-    - "exponential": a point within the bounds, chosen by its rank;
+    - "exponential": a point within the bounds, chosen by its rank: by permute-and-flip, or by the exponential
+      mechanism where the budget of `session` has a delta or a rho, to which its bounded range is cheaper;
     - "candidates": the same among fewer points, most of them where values are expected;
     - "smooth": the exact quantile with noise that follows its smooth sensitivity;
     - "propose-test-release": the exact quantile with little noise, or no answer (needs a delta);
@@ -402,6 +412,10 @@ def quantile(
     - "paid": chosen by a private look at the data, which costs the part `choice_share` of epsilon.
 
     The choice never depends on the data, but for "paid", which charges for it. `dp.compare` shows the predictions.
+
+    An interval is released if `confidence` is said; three fifths of epsilon pay for it, so that the value itself is two
+    to three times as far off. It holds the quantile of the column, clamped to the bounds; with `population` that of
+    the law its rows were drawn from.
 
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
@@ -417,6 +431,8 @@ def quantile(
         method: How to answer, see above.
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        confidence: How surely an interval is to hold the quantile, such as 0.95; there is none if not said.
+        population: Whether the interval is for what the rows were drawn from, independently; 0.95 if nothing is said.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
         unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
         max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
@@ -435,6 +451,11 @@ def quantile(
         ... )
         >>> release.value, release.method
         (Fraction(40, 1), 'candidates')
+        >>> release = dp.quantile(
+        ...     [40] * 1000, 0.9, bounds=(0, 120), step=1, relation=dp.Relation.REPLACE_ONE, epsilon=1, confidence=0.95
+        ... )
+        >>> release.interval()
+        (Fraction(40, 1), Fraction(40, 1))
     """
     relation = read_relation(relation)
     whom = unit_rows(unit, max_rows, relation)
@@ -451,11 +472,130 @@ def quantile(
         size=size,
         expected_size=people,
         expected=expected,
+        composes=composes(session),
     )
+    if confidence is not None or population:
+        if whom is not None:
+            raise Refused(
+                "with unit=… a quantile has no interval yet",
+                reason="it would hold the quantile of the kept rows, which were drawn at random",
+                way_out="leave confidence and population out, or keep one row of a unit beforehand",
+            )
+        return _with_interval(facts, q, method, confidence, population, column, session)
     methods = rank_methods(probability(q, name="q"))
     return answer_by(
         method, methods, facts, column, session=session, purpose="quantile", choice_share=choice_share, whom=whom
     )
+
+
+def _with_interval(
+    facts: ChooserInputs,
+    q: Number,
+    method: str,
+    confidence: Number | None,
+    population: bool,
+    column: Any,
+    session: Payer | None,
+) -> Release[Any]:
+    """Release a quantile with an interval, which goes with one method only."""
+    if method not in (AUTO, ExponentialQuantile.name):
+        raise InvalidParameter(
+            f'confidence=… and population=… go with method="{ExponentialQuantile.name}" only: the others have no '
+            "interval that holds for all data"
+        )
+    mechanism = QuantileInterval(
+        quantile=probability(q, name="q"),
+        epsilon=facts.epsilon,
+        grid=facts.grid,
+        relation=facts.relation,
+        flips=not facts.composes,
+        confidence=read_confidence(_CONFIDENCE if confidence is None else confidence),
+        population=population,
+    )
+    found = answer(mechanism, column, session=session, purpose="quantile")
+    return replace(found, method=ExponentialQuantile.name)
+
+
+def quantiles(
+    column: Any,
+    qs: Sequence[Number],
+    *,
+    relation: Relation | str,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    bounds: Bounds | None = None,
+    step: Number | None = None,
+    missing: Number | None = None,
+    public_rows: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Release several quantiles of a column at once, such as [0, 0.25, 0.5, 0.75, 1] for a box plot.
+
+    The middle one is chosen first, and each side by its own rows: nine quantiles are paid as four, see
+    `mechanisms.Quantiles`. None is below the one before it.
+
+    Args:
+        column: The private data: a list, an array, or a column of pandas, polars or Arrow.
+        qs: The shares of the column below the wanted values, from 0 to 1, in order.
+        relation: The neighbouring relation.
+        epsilon: What to spend in all.
+        delta: The delta that goes with it: it buys composition, which is better than adding up for many quantiles.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon.
+        bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
+        step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
+        missing: What a missing value counts as, within the bounds.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+
+    Returns:
+        One value for each share, in order; `as_dict()` names them by the shares.
+
+    Raises:
+        Refused: If there are no bounds: they must not be read from the data.
+        InvalidParameter: If bounds, shares or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> release = dp.quantiles(
+        ...     [40] * 1000, [0.25, 0.5, 0.75], bounds=(0, 120), step=1, relation=dp.Relation.ADD_REMOVE, epsilon=1
+        ... )
+        >>> release.value
+        (Fraction(40, 1), Fraction(40, 1), Fraction(40, 1))
+    """
+    relation = read_relation(relation)
+    grid, people = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
+    if delta is not None:
+        small_delta(delta, public_rows=declared_rows(public_rows, people), allow_large_delta=allow_large_delta)
+    wanted: dict[str, Any] = {"quantiles": tuple(qs), "grid": grid, "relation": relation}
+    if rho is not None and epsilon is None and delta is None:
+        mechanism = Quantiles.for_rho(rho, **wanted)
+    elif epsilon is None or rho is not None:
+        raise InvalidParameter("say what to spend: epsilon=…, epsilon=… and delta=…, or rho=…")
+    elif delta is None:
+        mechanism = Quantiles.for_epsilon(epsilon, flips=not composes(session), **wanted)
+    else:
+        mechanism = _composed(exact(epsilon, name="epsilon"), exact(delta, name="delta"), wanted)
+    found = answer(mechanism, column, session=session, purpose="quantiles")
+    return replace(found, delta=None if delta is None else exact(delta, name="delta"))
+
+
+def _composed(epsilon: Fraction, delta: Fraction, wanted: dict[str, Any]) -> Quantiles:
+    """Return the better of what epsilon alone buys and of what composition at delta does."""
+    alone = Quantiles.for_epsilon(epsilon, flips=False, **wanted)
+    if len(alone.epsilons) == 1:
+        return alone
+    rho = calibrate(
+        lambda rho: Quantiles.for_rho(rho, **wanted).event,
+        epsilon=epsilon,
+        delta=delta,
+        relation=wanted["relation"],
+        increasing=True,
+    )
+    composed = Quantiles.for_rho(rho, **wanted)
+    return max(alone, composed, key=lambda one: -one.predicted_error)
 
 
 def median(
@@ -472,6 +612,8 @@ def median(
     method: str = AUTO,
     expected: Expected | None = None,
     choice_share: Number = SHARE,
+    confidence: Number | None = None,
+    population: bool = False,
     session: Payer | None = None,
     unit: Any = None,
     max_rows: int | None = None,
@@ -491,6 +633,8 @@ def median(
         method: How to answer, see above.
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        confidence: How surely an interval is to hold the median, such as 0.95; three fifths of epsilon pay for it.
+        population: Whether the interval is for what the rows were drawn from, independently; 0.95 if nothing is said.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
         unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
         max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
@@ -522,6 +666,8 @@ def median(
         method=method,
         expected=expected,
         choice_share=choice_share,
+        confidence=confidence,
+        population=population,
         session=session,
         unit=unit,
         max_rows=max_rows,

@@ -32,6 +32,7 @@ _HALF = Fraction(1, 2)
 _TO_THE_NOISE = 1.5  # Candidates to the rank noise: with more of them each is harder to tell from the next.
 _FEWEST, _MOST = 64, 1 << 13
 _LUCK = (-0.375, -0.125, 0.125, 0.375)
+_DEARER = 2  # Of one rho, permute-and-flip gets half the epsilon: epsilon^2 / 2 and not epsilon^2 / 8.
 _NODES = 96  # Of an integral.
 _MARGIN = 3  # The chance to miss is then about e^-3.
 _PARTS = 16  # Points that stand for a long run of grid points.
@@ -72,12 +73,18 @@ class ExponentialQuantile(_OfRank):
         On a small grid it is never better than permute-and-flip among all points. [MS20]
         """
         if _is_small(facts.grid) or not facts.rows:
-            return _is_small(facts.grid)
+            return _is_small(facts.grid) and not facts.composes
         decay = float(self.make(facts).factor * self.q.denominator)
         return decay * facts.rows * float(min(self.q, 1 - self.q)) < math.log(facts.grid.width + 1) + _MARGIN
 
     def make(self, facts: ChooserInputs) -> Quantile:
-        return Quantile(quantile=self.q, epsilon=facts.epsilon, grid=facts.grid, relation=facts.relation)
+        return Quantile(
+            quantile=self.q,
+            epsilon=facts.epsilon,
+            grid=facts.grid,
+            relation=facts.relation,
+            flips=not facts.composes,
+        )
 
     def predict(self, facts: ChooserInputs) -> Predicted:
         sample, mechanism = facts.sample, self.make(facts)
@@ -99,7 +106,9 @@ class CandidateQuantile(_OfRank):
 
     def margin(self, facts: ChooserInputs) -> float:
         """Few of many grid points miss a value that many rows share: taken where all are there, or the other fails."""
-        return 1 if _is_small(facts.grid) or ExponentialQuantile(self.q).is_doubtful(facts) else math.inf
+        if not _is_small(facts.grid) and not ExponentialQuantile(self.q).is_doubtful(facts):
+            return math.inf
+        return _DEARER if facts.composes else 1
 
     def make(self, facts: ChooserInputs) -> QuantileAmong:
         return QuantileAmong(

@@ -42,6 +42,7 @@ def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quan
         epsilon=chooser.epsilon / (draft.factor * draft.max_rows),
         grid=pick.grid,
         relation=Relation.ADD_REMOVE,
+        flips=chooser.flips,
     )
 
 

@@ -31,6 +31,8 @@ from discreet.mechanisms import (
     Proportion,
     Quantile,
     QuantileAmong,
+    QuantileInterval,
+    Quantiles,
     RandomizedResponse,
     ReportNoisyMax,
     Sum,
@@ -239,6 +241,7 @@ def _name(mechanism: Any) -> str:
     kind = {LaplaceNoise: ", Laplace", GaussianNoise: ", Gaussian"}.get(type(noise), "")
     kind += ", monotone" if getattr(mechanism, "monotone", False) else ""
     kind += f", {mechanism.quantile}" if isinstance(mechanism, Quantile) else ""
+    kind += ", flips" if getattr(mechanism, "flips", False) else ""
     return type(mechanism).__name__ + kind
 
 
@@ -292,6 +295,20 @@ def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
     yield (
         QuantileAmong(
             candidates=among, quantile=Fraction(1, 2), epsilon=Fraction(1), grid=_OF_MECHANISMS_GRID, **shared
+        ),
+        (-1, 0, 1, 2),
+        3,
+    )
+    half: dict[str, Any] = {"quantile": Fraction(1, 2), "grid": _OF_MECHANISMS_GRID, **shared}
+    yield Quantile(epsilon=Fraction(1), flips=True, **half), (-1, 0, 1, 2), 3
+    yield QuantileInterval(epsilon=Fraction(3), confidence=Fraction(1, 10), **half), (-1, 0, 1, 2), 3
+    yield (
+        Quantiles(
+            quantiles=(Fraction(1, 4), Fraction(3, 4)),
+            epsilons=(Fraction(1), Fraction(2)),
+            grid=_OF_MECHANISMS_GRID,
+            fineness=1,
+            **shared,
         ),
         (-1, 0, 1, 2),
         3,

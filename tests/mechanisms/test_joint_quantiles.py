@@ -1,0 +1,191 @@
+"""Intervals of quantiles miss no more often than they say, for all data; several quantiles never cross and add up."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from subjects import ADD_REMOVE, BOTH, REPLACE_ONE, UNIT, sizes
+
+from discreet.balls import ball, precision
+from discreet.errors import InvalidParameter, Refused
+from discreet.lab import verify
+from discreet.lab.verify import worlds
+from discreet.mechanisms import Grid, Quantile, QuantileInterval, Quantiles, joint_quantiles
+from discreet.privacy.events import BoundedRange, Composed, PureDP
+from discreet.privacy.relation import Relation
+
+GRID = Grid(low=Fraction(0), high=Fraction(40), step=Fraction(1), default=Fraction(0))
+DECILES = tuple(Fraction(tenth, 10) for tenth in range(1, 10))
+SHAPES = {
+    "spread": np.linspace(0, 40, 80),
+    "one value": np.full(80, 17),
+    "a gap above": np.array([3] * 41 + [40] * 39),
+    "a gap below": np.array([0] * 39 + [37] * 41),
+    "few rows": np.array([1, 20, 39]),
+    "none": np.array([], dtype=np.int64),
+}
+
+
+def interval(**fields: Any) -> QuantileInterval:
+    return QuantileInterval(**{"quantile": "1/2", "epsilon": 2, "grid": GRID, "relation": ADD_REMOVE} | fields)
+
+
+def truths(data: np.ndarray, q: Fraction) -> list[float]:
+    """The quantile by the usual definitions."""
+    kinds = ("inverted_cdf", "linear", "lower", "higher", "hazen", "weibull", "median_unbiased")
+    placed = np.sort(GRID.indices(data)).astype(float)
+    return [float(np.quantile(placed, float(q), method=kind)) for kind in kinds] if placed.size else []  # type: ignore[call-overload]
+
+
+def misses(mechanism: QuantileInterval, data: np.ndarray) -> Fraction:
+    """Return an upper bound of the chance that some usual definition lies outside."""
+    wanted = truths(data, mechanism.quantile)
+    low, high = (min(wanted), max(wanted)) if wanted else (40, 0)
+    with precision(64):
+        outside = sum(
+            (
+                mass
+                for (_, first, last), mass in mechanism.distribution(data).masses.items()
+                if first > low or last < high
+            ),
+            ball(0),
+        )
+        return Fraction(float(outside.upper()))
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("relation", BOTH)
+@pytest.mark.parametrize(("flips", "q"), [(False, "1/2"), (True, "1/2"), (True, "9/10"), (False, "1/10")])
+def test_an_interval_misses_no_more_often_than_it_says(shape: str, relation: Relation, flips: bool, q: str) -> None:
+    for confidence in (Fraction(1, 2), Fraction(95, 100)):
+        mechanism = interval(relation=relation, flips=flips, quantile=q, confidence=confidence)
+        assert misses(mechanism, SHAPES[shape]) <= 1 - confidence
+
+
+def test_an_interval_with_a_goal_of_no_reserve_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QuantileInterval, "_goal", lambda self, factor: 0)
+    found = [misses(interval(epsilon=1, confidence=Fraction(95, 100)), data) for data in SHAPES.values()]
+    assert max(found) > Fraction(1, 20)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_an_interval_whose_width_is_not_paid_is_refuted(relation: Relation) -> None:
+    """Its width then follows the data more closely than epsilon allows."""
+    small = Grid(low=Fraction(-1), high=Fraction(2), step=Fraction(1), default=Fraction(0))
+    honest = interval(quantile="1/4", epsilon=3, grid=small, relation=relation, confidence=Fraction(1, 10))
+    world = worlds((-1, 0, 1, 2), sizes(relation, 4))
+
+    class Unpaid:
+        event = PureDP(honest.epsilon / 3)
+        distribution = staticmethod(honest.distribution)
+
+    Unpaid.relation = relation  # type: ignore[attr-defined]
+    assert all(finding.holds for finding in verify.check(honest, world, query=list).findings)
+    assert not all(finding.holds for finding in verify.check(Unpaid(), world, query=list).findings)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_the_room_for_a_population_moves_no_further_than_its_sensitivity_says(relation: Relation) -> None:
+    mechanism = interval(population=True, relation=relation)
+    rooms = [mechanism._room(size) for size in range(3000)]
+    assert all(b - a >= 0 for a, b in pairwise(rooms))
+    if relation is ADD_REMOVE:
+        assert max(b - a for a, b in pairwise(rooms)) <= mechanism._moved
+    for size in (500, 2000):
+        ranks = rooms[size] / mechanism._parts
+        assert binom.cdf(size / 2 - ranks, size, 0.5) <= 0.05 / 4
+
+
+def test_a_population_is_held_where_the_interval_of_the_sample_misses_it() -> None:
+    """100 samples of 2,000 rows: at most 26 may miss at 95 %, by luck less than once in 10^9."""
+    chance = np.random.default_rng(7)
+    grid = Grid.between(0, 1, step="0.0001")
+    missed = {True: 0, False: 0}
+    for _ in range(100):
+        data = chance.random(2000)
+        for population in missed:
+            low, high = interval(grid=grid, population=population, epsilon=4, flips=True).release(data).interval()
+            missed[population] += not low <= Fraction(1, 2) <= high
+    assert missed[True] <= 26
+    assert missed[False] > 50
+
+
+def test_an_interval_says_its_own_confidence_and_refuses_a_higher_one() -> None:
+    release = interval(confidence="0.9").release(SHAPES["spread"])
+    assert "(90 %)" in repr(release)
+    assert release.interval("0.5") == release.interval("0.9")
+    with pytest.raises(Refused, match="90 %"):
+        release.interval("0.95")
+
+
+def test_it_is_billed_as_two_events() -> None:
+    assert interval(share="1/4").event == Composed([BoundedRange("1.5"), BoundedRange("0.5")])
+    assert interval(flips=True).event == Composed([PureDP("0.8"), PureDP("1.2")])
+
+
+def several(epsilon: int, relation: Relation, grid: Grid = GRID, quantiles: Any = DECILES) -> Quantiles:
+    return Quantiles.for_epsilon(epsilon, quantiles=quantiles, grid=grid, relation=relation)
+
+
+@pytest.mark.parametrize("relation", BOTH)
+def test_several_quantiles_never_cross_and_are_near(relation: Relation) -> None:
+    data = np.random.default_rng(3).normal(20, 5, 20_000)
+    grid = Grid.between(0, 40, step="0.001")
+    found = several(4, relation, grid).release(data)
+    assert list(found.value) == sorted(found.value)
+    assert list(found.as_dict()) == ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]
+    assert np.allclose([float(one) for one in found.value], np.quantile(data, np.arange(1, 10) / 10), atol=0.2)
+    for shape in SHAPES.values():
+        crossed = several(1, relation).release(shape).value
+        assert list(crossed) == sorted(crossed)
+
+
+def test_a_value_that_most_rows_share_is_several_quantiles() -> None:
+    data = np.array([5] * 100 + [17] * 800 + [30] * 100)
+    assert several(20, ADD_REMOVE).release(data).value[1:8] == (17,) * 7
+
+
+def test_levels_spend_what_was_said() -> None:
+    assert [Quantiles.levels(count) for count in (1, 3, 9)] == [(1,), (1, 2), (1, 2, 4, 2)]
+    assert sum(several(1, ADD_REMOVE).epsilons) == 1
+    squares = Quantiles.for_rho(Fraction(1, 8), quantiles=DECILES, grid=GRID, relation=ADD_REMOVE).epsilons
+    assert Fraction(999, 1000) < sum(one**2 for one in squares) <= 1
+
+
+def test_parts_of_a_level_paid_in_full_each_are_refuted_under_replace_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row that changes may leave one part and enter another: each is worth half of the level's epsilon."""
+    mechanism = Quantiles(
+        quantiles=(Fraction(1, 4), Fraction(1, 2), Fraction(3, 4)),
+        epsilons=(Fraction(1, 10), Fraction(6)),
+        grid=UNIT,
+        relation=REPLACE_ONE,
+        fineness=1,
+    )
+    world = worlds((-1, 0, 1), (6,))
+    assert all(finding.holds for finding in verify.check(mechanism, world, query=list).findings)
+    honest = Quantiles._middle
+
+    def in_full(self: Quantiles, part: Any) -> Quantile:
+        made = honest(self, part)
+        return Quantile(
+            quantile=made.quantile, epsilon=2 * made.epsilon, grid=made.grid, relation=ADD_REMOVE, flips=made.flips
+        )
+
+    monkeypatch.setattr(joint_quantiles.Quantiles, "_middle", in_full)
+    assert not all(finding.holds for finding in verify.check(mechanism, world, query=list).findings)
+
+
+@pytest.mark.parametrize("bad", [(), ("0.5", "0.5"), ("0.6", "0.5"), ("1.5",), ("x",)])
+def test_quantiles_out_of_order_are_refused(bad: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidParameter):
+        several(1, ADD_REMOVE, quantiles=bad)
+
+
+def test_there_is_one_epsilon_for_each_level() -> None:
+    with pytest.raises(InvalidParameter, match="level"):
+        Quantiles(quantiles=DECILES, epsilons=(Fraction(1),), grid=GRID, relation=ADD_REMOVE)
