@@ -263,8 +263,17 @@ class Grammar:
             "small, LEAST(GREATEST(SUM(x), -9), 9) AS x, "
             "AVG(half) AS half, MAX(price) AS price, MAX(day) AS day, MIN(at) AS at, MAX(n) > 50 AS ok FROM stays "
             "GROUP BY who HAVING COUNT(*) > 1) AS t",
+            f"(SELECT * FROM stays QUALIFY ROW_NUMBER() OVER (PARTITION BY who ORDER BY {self._order()}) = 1) AS t",
+            f"(SELECT * FROM stays WHERE {self.truth(0)} QUALIFY COUNT(*) OVER (PARTITION BY who) > 1) AS t",
+            "(SELECT who, town, FIRST_VALUE(note) OVER (PARTITION BY who ORDER BY x) AS note, LEAST(COUNT(*) OVER "
+            f"(PARTITION BY who ORDER BY {self._order()}), 50) AS n, MAX(small) OVER (PARTITION BY who) AS small, "
+            "LEAST(GREATEST(SUM(x) OVER (PARTITION BY who ORDER BY small), -9), 9) AS x, half, MIN(price) OVER "
+            "(PARTITION BY who ORDER BY n DESC) AS price, day, at, ok FROM stays) AS t",
         ]
         return self.chance.choice(plain if self.rows else plain + owned * 2)
+
+    def _order(self) -> str:
+        return self.chance.choice(["day", "x DESC, town", "note", "ok", "ABS(half), n"])
 
     def _sided(self) -> str:
         return self.chance.choice(["s.n > b.n", "s.ok", "b.x < 3 OR s.x IS NULL", "s.town = b.town", "s.day < b.day"])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -194,9 +194,9 @@ class NeighbourWorld:
         named: dict[str, Any] = {"stays": None, "bills": None} | {
             name: dp.public(table) for name, table in PUBLIC.items()
         }
-        self.catalogue = build_catalogue(
-            self.whole, named, unit=self.unit, columns={"stays": DECLARED, "bills": DECLARED}
-        )
+        own = random.Random(f"{seed}, of units").random() < 0.4 and not rows
+        stays = DECLARED | {name: replace(DECLARED[name], of_unit=own) for name in ("town", "small", "half")}
+        self.catalogue = build_catalogue(self.whole, named, unit=self.unit, columns={"stays": stays, "bills": DECLARED})
 
     def _changes(self, rows: bool) -> list[dict[str, Any]]:
         if rows:

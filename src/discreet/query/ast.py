@@ -36,6 +36,7 @@ __all__ = [
     "Project",
     "Query",
     "ReleasedMeasure",
+    "RowOrder",
     "Side",
     "Source",
     "Statistic",
@@ -45,7 +46,9 @@ __all__ = [
     "UnitKey",
     "UnitStatistic",
     "UnitTotal",
+    "UnitWindow",
     "Value",
+    "WithinUnit",
     "column_names",
     "columns_read",
     "fields_of",
@@ -319,6 +322,10 @@ class UnitStatistic(Enum):
     MEAN = "mean"  # the exact sum over the count, then a double
     LEAST = "least"
     GREATEST = "greatest"
+    # Of rows in an order, in `WithinUnit` only:
+    FIRST = "first"  # the value of the first row, NULL or not
+    LAST = "last"
+    PLACE = "place"  # of the row itself, from 1
 
 
 @final
@@ -328,7 +335,7 @@ class UnitTotal:
 
     field: Field
     statistic: UnitStatistic
-    argument: Expression | None  # None for ROWS only
+    argument: Expression | None  # None for ROWS and PLACE only
     step: Fraction | None = None  # the grid on which reals are added up
 
 
@@ -345,6 +352,39 @@ class PerUnit:
 
 @final
 @dataclass(frozen=True, slots=True)
+class RowOrder:
+    """What rows of a unit are ordered by. NULL is last, in either direction."""
+
+    value: Expression
+    descending: bool = False
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnitWindow:
+    """A statistic of a unit's rows that each of them gets: SQL's OVER (PARTITION BY unit ORDER BY …).
+
+    `ties` are all other columns: rows that agree in them, too, are the same row to every question. So whatever follows
+    from the order follows from the rows of the unit, however an engine stores them.
+    """
+
+    total: UnitTotal
+    order: tuple[RowOrder, ...] = ()
+    ties: tuple[Field, ...] = ()  # for FIRST, LAST and PLACE
+    running: bool = False  # of the rows up to this one and its equals in `order`, instead of all
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WithinUnit:
+    """All rows of a source, each with statistics of the rows of its own unit."""
+
+    source: Source
+    columns: tuple[UnitWindow, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class UnionAll:
     """The rows of all sources, by position. Private sources with one and the same kind of unit."""
 
@@ -353,7 +393,7 @@ class UnionAll:
     unit: str | None = None
 
 
-Source: TypeAlias = Table | Filter | Project | Join | PerUnit | UnionAll
+Source: TypeAlias = Table | Filter | Project | Join | PerUnit | WithinUnit | UnionAll
 
 
 def fields_of(source: Source) -> tuple[Field, ...]:
@@ -370,6 +410,8 @@ def fields_of(source: Source) -> tuple[Field, ...]:
         case PerUnit():
             totals = tuple(total.field for total in source.totals)
             return (source.unit, *(key.field for key in source.keys), *totals)
+        case WithinUnit():
+            return fields_of(source.source) + tuple(window.total.field for window in source.columns)
         case UnionAll():
             return source.columns
 
@@ -382,7 +424,7 @@ def table_column(source: Source, expression: Expression) -> tuple[Table, TableCo
     match source:
         case Table():
             return next(((source, column) for column in source.columns if column.field.name == name), None)
-        case Filter():
+        case Filter() | WithinUnit():
             return table_column(source.source, expression)
         case Project() | PerUnit():
             entries = source.columns if isinstance(source, Project) else source.keys
@@ -399,7 +441,7 @@ def unit_of(source: Source) -> str | None:
     match source:
         case Table() | Project() | UnionAll():
             return source.unit
-        case Filter():
+        case Filter() | WithinUnit():
             return unit_of(source.source)
         case Join():
             return unit_of(source.left)
@@ -412,7 +454,7 @@ def is_private(source: Source) -> bool:
     match source:
         case Table():
             return source.private
-        case Filter() | Project() | PerUnit():
+        case Filter() | Project() | PerUnit() | WithinUnit():
             return is_private(source.source)
         case Join():
             return is_private(source.left) or is_private(source.right)
@@ -425,7 +467,7 @@ def columns_read(source: Source) -> Iterator[tuple[str, TableColumn]]:
     match source:
         case Table():
             yield from ((source.table, column) for column in source.columns)
-        case Filter() | Project() | PerUnit():
+        case Filter() | Project() | PerUnit() | WithinUnit():
             yield from columns_read(source.source)
         case Join():
             yield from columns_read(source.left)
@@ -440,7 +482,7 @@ def column_names(source: Source) -> dict[str, str]:
     match source:
         case Table():
             return {column.field.name: column.column for column in source.columns}
-        case Filter():
+        case Filter() | WithinUnit():
             return column_names(source.source)
         case Project() | PerUnit():
             inside = column_names(source.source)

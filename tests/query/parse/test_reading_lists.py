@@ -20,6 +20,7 @@ from discreet.query.ast import (
     Source,
     Table,
     UnionAll,
+    WithinUnit,
     is_private,
     unit_of,
 )
@@ -38,7 +39,7 @@ def origins(source: Source, name: str) -> set[str]:
     match source:
         case Table():
             return {f"{source.table}.{c.column}" for c in source.columns if c.field.name == name}
-        case Filter():
+        case Filter() | WithinUnit():
             return origins(source.source, name)
         case Project():
             return _plain(source.source, [n.expression for n in source.columns if n.field.name == name])

@@ -23,6 +23,7 @@ from discreet.query.ast import (
     Table,
     TableColumn,
     UnionAll,
+    WithinUnit,
 )
 from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
 from discreet.query.bounding.rows import RowChunk
@@ -185,6 +186,9 @@ def _names(source: Source) -> Iterator[str]:
             yield source.unit.name
             yield from (named.field.name for named in source.keys)
             yield from (total.field.name for total in source.totals)
+            yield from _names(source.source)
+        case WithinUnit():
+            yield from (window.total.field.name for window in source.columns)
             yield from _names(source.source)
         case UnionAll():
             yield from (column.name for column in source.columns)

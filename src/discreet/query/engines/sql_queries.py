@@ -23,6 +23,8 @@ from discreet.query.ast import (
     UnionAll,
     UnitStatistic,
     UnitTotal,
+    UnitWindow,
+    WithinUnit,
     fields_of,
     unit_of,
 )
@@ -91,6 +93,8 @@ def write_source(source: Source, relations: SqlRelations, writer: Writer) -> str
             return _join(source, relations, writer)
         case PerUnit():
             return _per_unit(source, relations, writer)
+        case WithinUnit():
+            return _within_unit(source, relations, writer)
         case UnionAll():
             return _union(source, relations, writer)
 
@@ -185,7 +189,32 @@ def _per_unit(source: PerUnit, relations: SqlRelations, writer: Writer) -> str:
     return f"SELECT {columns} FROM ({inner}) WHERE {unit} IS NOT NULL GROUP BY {groups}"
 
 
-def _unit_name(source: PerUnit) -> str:
+def _within_unit(source: WithinUnit, relations: SqlRelations, writer: Writer) -> str:
+    inner = write_source(source.source, relations, writer)
+    unit = writer.column(_unit_name(source))
+    names = [writer.column(field.name) for field in fields_of(source.source)]
+    names += [f"{_window(one, unit, writer)} AS {writer.column(one.total.field.name)}" for one in source.columns]
+    return f"SELECT {', '.join(names)} FROM ({inner}) WHERE {unit} IS NOT NULL"
+
+
+def _window(window: UnitWindow, unit: str, writer: Writer) -> str:
+    order = [_ordered(one.value, one.descending, writer) for one in window.order]
+    order += [_ordered(field, False, writer) for field in window.ties]
+    last = "CURRENT ROW" if window.running else "UNBOUNDED FOLLOWING"
+    # Rows that are equal in the order are in or out together, so that a running total follows from rows alone.
+    frame = f" RANGE BETWEEN UNBOUNDED PRECEDING AND {last}" if order else ""
+    ordered = f" ORDER BY {', '.join(order)}{frame}" if order else ""
+    return total(window.total, writer, over=f" OVER (PARTITION BY {unit}{ordered})")
+
+
+def _ordered(value: Expression, descending: bool, writer: Writer) -> str:
+    written = write(value, writer)
+    direction = f"{' DESC' if descending else ''} NULLS LAST"
+    # -0 and 0 are equal, and yet two: which comes first must not be left to the engine.
+    return f"{written}{direction}{f', signbit({written})' if value.facts.kind is Kind.REAL else ''}"
+
+
+def _unit_name(source: PerUnit | WithinUnit) -> str:
     """Return the field below that identifies the unit."""
     name = unit_of(source.source)
     assert name is not None
@@ -211,33 +240,42 @@ def _union(union: UnionAll, relations: SqlRelations, writer: Writer) -> str:
 _MOST = 1 << 62  # Steps; a sum beyond them stays there.
 
 
-def total(item: UnitTotal, writer: Writer) -> str:
-    """Write a statistic of the rows of one unit."""
+def total(item: UnitTotal, writer: Writer, *, over: str = "") -> str:
+    """Write a statistic of the rows of one unit: of a group, or `over` its rows."""
     if item.statistic is UnitStatistic.ROWS:
-        return "count(*)"
+        return f"count(*){over}"
+    if item.statistic is UnitStatistic.PLACE:
+        return f"row_number(){over}"
     argument = item.argument
     assert argument is not None
     match item.statistic:
         case UnitStatistic.COUNT:
-            return f"count({write(argument, writer)})"
+            return f"count({write(argument, writer)}){over}"
         case UnitStatistic.DISTINCT:
             return f"count(DISTINCT {write(argument, writer)})"
         case UnitStatistic.LEAST:
-            return f"min({write_as(argument, item.field.facts.kind, writer)})"
+            return _plain_zero(f"min({write_as(argument, item.field.facts.kind, writer)}){over}", item)
         case UnitStatistic.GREATEST:
-            return f"max({write_as(argument, item.field.facts.kind, writer)})"
+            return _plain_zero(f"max({write_as(argument, item.field.facts.kind, writer)}){over}", item)
+        case UnitStatistic.FIRST | UnitStatistic.LAST:
+            return f"{item.statistic.value}_value({write_as(argument, item.field.facts.kind, writer)}){over}"
         case _:
-            return _sum_or_mean(item, writer)
+            return _sum_or_mean(item, writer, over)
 
 
-def _sum_or_mean(item: UnitTotal, writer: Writer) -> str:
+def _plain_zero(value: str, item: UnitTotal) -> str:
+    """Write -0 as 0: the two are equal, and which of them comes out must not be left to the engine."""
+    return f"({value} + 0.0e0)" if item.field.facts.kind is Kind.REAL else value
+
+
+def _sum_or_mean(item: UnitTotal, writer: Writer, over: str) -> str:
     index, step = _index(item, writer)
     if item.statistic is UnitStatistic.SUM:
-        added = f"sum({index})"
+        added = f"sum({index}){over}"
         ends = f"WHEN {added} > {_MOST} THEN {_MOST} WHEN {added} < {-_MOST} THEN {-_MOST}"
         steps = f"CAST(CASE {ends} ELSE {added} END AS BIGINT)"
     else:
-        steps = f"(CAST(sum({index}) AS DOUBLE) / count({index}))"
+        steps = f"(CAST(sum({index}){over} AS DOUBLE) / count({index}){over})"
     kind = item.field.facts.kind
     if kind is Kind.INTEGER:
         return steps if step == 1 else f"TRY_CAST({steps} * CAST({step.numerator} AS HUGEINT) AS BIGINT)"

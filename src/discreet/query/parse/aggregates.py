@@ -52,8 +52,8 @@ def is_aggregate(node: exp.Expr) -> bool:
 
 
 def has_aggregate(node: exp.Expr) -> bool:
-    """Whether there is an aggregate in a node or below it."""
-    return any(is_aggregate(part) for part in node.walk())
+    """Whether there is an aggregate in a node or below it; what is OVER a window is none."""
+    return any(is_aggregate(part) for part in node.walk(prune=lambda part: class_of(part) == "Window"))
 
 
 def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:

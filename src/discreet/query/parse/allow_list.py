@@ -128,7 +128,12 @@ Advice: TypeAlias = tuple[str, str, str]
 _OTHERS = "it looks at other people's rows"
 _SHOWN = "one row's own value would be shown"
 _MOMENT = "the same question must mean the same tomorrow, at the same price"
-_WINDOW: Advice = ("window functions are not answered", _OTHERS, "GROUP BY, and compare released values")
+_WINDOW: Advice = (
+    "window functions stand in a sub-query without GROUP BY, OVER (PARTITION BY unit)",
+    "anywhere else they look at other people's rows",
+    "write FROM (SELECT …, ROW_NUMBER() OVER (PARTITION BY unit ORDER BY at) AS place FROM t) with the column of the "
+    "unit; or GROUP BY, and compare released values",
+)
 _ONE_VALUE = ("this shows the value of one row", _SHOWN, "use MODE, MEDIAN or AVG")
 _LIST = ("lists of rows are not answered", "rows' own values would be shown", "GROUP BY the column and COUNT")
 _SETS = (
@@ -213,7 +218,11 @@ _FETCH = (
 SLOTS: Mapping[str, Advice] = {
     "Fetch.direction": _FETCH,
     "Fetch.count": _FETCH,
-    "qualify": ("QUALIFY is not answered", "a window looks at other people's rows", "filter groups with HAVING"),
+    "qualify": (
+        "QUALIFY stands in a sub-query without GROUP BY",
+        "it keeps rows of each unit by themselves, before anything is added up",
+        "write FROM (SELECT … FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY unit …) = 1); filter groups with HAVING",
+    ),
     "windows": _WINDOW,
     "sample": (
         "samples are not answered",

@@ -61,6 +61,8 @@ def read_expression(context: Context, scope: Scope, node: exp.Expr) -> Expressio
 
     if scope.settled is not None and id(node) in scope.settled:
         return scope.settled[id(node)]
+    if id(node) in scope.windows:
+        return scope.windows[id(node)]
     form = FORMS.get(class_of(node)) or CALLS.get(class_of(node))
     if form is None:
         raise _refuse(context, node)
@@ -104,6 +106,8 @@ def _column(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     where = None if table is None else str(table.this)
     if scope.settled is not None:
         return _alias(context, scope, str(name.this), node)
+    if where is None and str(name.this).lower() in scope.aliases and scope.find(str(name.this), None) is None:
+        return scope.aliases[str(name.this).lower()]
     return scope.look_up(context.script, str(name.this), where, node).field
 
 

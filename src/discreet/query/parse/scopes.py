@@ -155,7 +155,8 @@ class Scope:
     shared: frozenset[str] = frozenset()  # names joined by USING: they mean one column, that of the first part
     units: frozenset[str] = frozenset()  # fields that hold the unit, unchanged
     settled: Mapping[int, Expression] | None = None  # after grouping: what nodes stand for, by identity
-    aliases: Mapping[str, Expression] = field(default_factory=dict)  # after grouping: outputs that can be named
+    aliases: Mapping[str, Expression] = field(default_factory=dict)  # after grouping, or in QUALIFY: outputs by name
+    windows: Mapping[int, Expression] = field(default_factory=dict)  # what is OVER the unit, by identity of its node
 
     @property
     def unit_field(self) -> Field | None:

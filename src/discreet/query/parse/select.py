@@ -29,6 +29,7 @@ from discreet.query.ast import (
     Table,
     UnionAll,
     UnitTotal,
+    WithinUnit,
     is_private,
     unit_of,
     walk,
@@ -480,6 +481,8 @@ def _pruned(source: Source, wanted: frozenset[str]) -> Source:
             return replace(source, left=_pruned(source.left, both), right=_pruned(source.right, both))
         case PerUnit():
             return _pruned_units(source, needed)
+        case WithinUnit():
+            return _pruned_windows(source, needed)
         case UnionAll():
             return _pruned_union(source, needed)
 
@@ -489,6 +492,16 @@ def _pruned_units(source: PerUnit, needed: frozenset[str]) -> PerUnit:
     inner = _used([key.expression for key in source.keys])
     inner |= _used(total.argument for total in totals if total.argument is not None)
     return replace(source, source=_pruned(source.source, inner), totals=totals)
+
+
+def _pruned_windows(source: WithinUnit, needed: frozenset[str]) -> Source:
+    windows = tuple(window for window in source.columns if window.total.field.name in needed)
+    inner = needed - {window.total.field.name for window in source.columns}
+    for window in windows:
+        ordered = [*(one.value for one in window.order), *window.ties]
+        inner |= _used([*ordered, *(() if window.total.argument is None else (window.total.argument,))])
+    below = _pruned(source.source, inner)
+    return replace(source, source=below, columns=windows) if windows else below
 
 
 def _pruned_union(source: UnionAll, needed: frozenset[str]) -> UnionAll:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import Refused
 from discreet.query.ast import (
     Expression,
     Field,
+    Filter,
     Named,
     Operator,
     Project,
@@ -23,7 +24,7 @@ from discreet.query.catalogue import CatalogueTable
 from discreet.query.functions.expressions import apply, renamed, when
 from discreet.query.parse.aggregates import has_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
-from discreet.query.parse.expression_reader import read_expression
+from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.scopes import Context, Scope, ScopeColumn, SubqueryRows, unknown
 
 if TYPE_CHECKING:
@@ -149,17 +150,30 @@ def renamed_columns(context: Context, alias: exp.Expr | None, rows: SubqueryRows
 
 def _read_select(context: Context, node: exp.Expr) -> SubqueryRows:
     from discreet.query.parse.from_clause import read_from
-    from discreet.query.parse.per_unit import read_per_unit
+    from discreet.query.parse.per_unit import read_per_unit, read_windows
 
-    check_slots(context.script, node, SELECT_SLOTS)
+    check_slots(context.script, node, SELECT_SLOTS | {"qualify"})
     inner = with_queries(context, node)
     scope = read_from(inner, node)
     items = items_of(inner, scope, node)
     grouped = any(node.args.get(slot) is not None for slot in ("group", "having", "distinct"))
     if grouped or any(item.node is not None and has_aggregate(item.node) for item in items):
+        check_slots(context.script, node, SELECT_SLOTS)
         return read_per_unit(inner, scope, node, items)
+    scope = read_windows(inner, scope, node, items)
     columns = [_item_column(inner, scope, item, place) for place, item in enumerate(items, 1)]
-    return project(inner, scope, columns)
+    return project(inner, _qualified(inner, scope, node, columns), columns)
+
+
+def _qualified(context: Context, scope: Scope, node: exp.Expr, columns: Sequence[Computed]) -> Scope:
+    """Keep the rows that QUALIFY names, by columns, windows, or what SELECT calls them."""
+    clause = node.args.get("qualify")
+    if clause is None:
+        return scope
+    check_slots(context.script, clause, frozenset({"this"}))
+    named = {column.name.lower(): column.expression for column in columns}
+    condition = read_condition(context, replace(scope, aliases=named), clause.this)
+    return replace(scope, source=Filter(scope.source, condition))
 
 
 def items_of(context: Context, scope: Scope, node: exp.Expr) -> list[Item]:

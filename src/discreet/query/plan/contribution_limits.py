@@ -29,6 +29,8 @@ from discreet.query.ast import (
     Table,
     UnionAll,
     UnitStatistic,
+    UnitWindow,
+    WithinUnit,
     fields_of,
     is_private,
     unit_of,
@@ -97,7 +99,9 @@ def one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
         case PerUnit():
             fixed = fixed_in_unit(source.source, catalogue)
             return all(fixed.holds(key.expression) for key in source.keys)
-        case Filter() | Project():
+        case Filter():
+            return _keeps_one(source) or one_row_per_unit(source.source, catalogue)
+        case Project() | WithinUnit():
             return one_row_per_unit(source.source, catalogue)
         case Join() if is_private(source.right):
             # One of the pairs equates the units, so that a unit's row meets one row at most.
@@ -106,6 +110,35 @@ def one_row_per_unit(source: Source, catalogue: Catalogue) -> bool:
             return one_row_per_unit(source.left, catalogue) and matches_once(source, catalogue)
         case Table() | UnionAll():
             return False
+
+
+def _keeps_one(source: Filter) -> bool:
+    """Whether a filter keeps the row of one place of its unit, and no other: ROW_NUMBER() OVER (…) = 1."""
+    condition, places = source.condition, _places(source.source)
+    is_all = isinstance(condition, Apply) and condition.operator is Operator.AND
+    for one in condition.arguments if isinstance(condition, Apply) and is_all else (condition,):
+        match one:
+            case Apply(operator=Operator.EQUAL, arguments=(Field(name=name), Literal())) if name in places:
+                return True
+            case Apply(operator=Operator.LESS_OR_EQUAL, arguments=(Field(name=name), Literal(value=1))):
+                return name in places
+    return False
+
+
+def _places(source: Source) -> frozenset[str]:
+    """Name the fields that number the rows of a unit, no two of them alike."""
+    match source:
+        case WithinUnit():
+            own = {one.total.field.name for one in source.columns if one.total.statistic is UnitStatistic.PLACE}
+            return _places(source.source) | own
+        case Filter():
+            return _places(source.source)
+        case Project():
+            below = _places(source.source)
+            plain = ((one.field.name, one.expression) for one in source.columns)
+            return frozenset(name for name, value in plain if isinstance(value, Field) and value.name in below)
+        case Table() | Join() | PerUnit() | UnionAll():  # A join may repeat a row, with its place.
+            return frozenset()
 
 
 # --- fixed ---
@@ -204,6 +237,12 @@ def fixed_in_unit(source: Source, catalogue: Catalogue) -> FixedInUnit:
         case PerUnit():
             named = fixed_in_unit(source.source, catalogue).named(source.keys)
             return named.beside(FixedInUnit(units=frozenset({source.unit.name})))
+        case WithinUnit():
+            whole = (
+                one for one in source.columns if not one.running and one.total.statistic is not UnitStatistic.PLACE
+            )
+            own = FixedInUnit(fields=frozenset(one.total.field.name for one in whole))
+            return fixed_in_unit(source.source, catalogue).beside(own)
         case Join():
             return _fixed_in_join(source, catalogue)
         case UnionAll():  # Each side has its own value.
@@ -247,7 +286,7 @@ def copies(source: Source, catalogue: Catalogue) -> int:
     match source:
         case Table():
             return 1
-        case Filter() | Project() | PerUnit():
+        case Filter() | Project() | PerUnit() | WithinUnit():
             return copies(source.source, catalogue)
         case UnionAll():
             return sum(copies(part, catalogue) for part in source.sources)
@@ -266,7 +305,7 @@ def _public_rows(source: Source, catalogue: Catalogue) -> int:
         case Table():
             table = catalogue.tables.get(source.table)
             return 1 if table is None else table.rows
-        case Filter() | Project() | PerUnit():
+        case Filter() | Project() | PerUnit() | WithinUnit():
             return _public_rows(source.source, catalogue)
         case UnionAll():
             return sum(_public_rows(part, catalogue) for part in source.sources)
@@ -360,10 +399,21 @@ def _source_parts(source: Source, catalogue: Catalogue, texts: _Texts) -> Iterat
                 each += texts.work(total.argument) if total.argument is not None else 1
                 each += texts.length(total.argument) if kept and total.argument is not None else 0
             yield _Part("a sub-query per unit", each, copies(source.source, catalogue))
+        case WithinUnit():
+            yield from _source_parts(source.source, catalogue, texts)
+            each = sum(_window_work(one, texts) for one in source.columns)
+            yield _Part("a window of the unit", each, copies(source.source, catalogue))
         case UnionAll():
             for part in source.sources:
                 yield from _source_parts(part, catalogue, texts)
             yield _Part("a union", len(source.columns), copies(source, catalogue))
+
+
+def _window_work(window: UnitWindow, texts: _Texts) -> int:
+    """Count what a window computes and what it keeps to put rows in order."""
+    argument, order = window.total.argument, [*(one.value for one in window.order), *window.ties]
+    own = 1 if argument is None else texts.name(window.total.field, argument)
+    return own + sum(texts.work(one) + texts.length(one) for one in order)
 
 
 @final
@@ -521,7 +571,7 @@ def _check_rows_are_kept_apart(source: Source, catalogue: Catalogue) -> None:
             return
         case Filter() | Project():
             _check_rows_are_kept_apart(source.source, catalogue)
-        case PerUnit():
+        case PerUnit() | WithinUnit():
             raise Refused("rows are the units here: a sub-query per unit would be the rows themselves; leave it out")
         case Join():
             if is_private(source.right) or not matches_once(source, catalogue):
@@ -546,7 +596,7 @@ def _private_tables(source: Source) -> list[str]:
     match source:
         case Table():
             return [source.table] if source.private else []
-        case Filter() | Project() | PerUnit():
+        case Filter() | Project() | PerUnit() | WithinUnit():
             return _private_tables(source.source)
         case Join():
             return _private_tables(source.left) + _private_tables(source.right)

@@ -25,6 +25,7 @@ from discreet.query.ast import (
     Statistic,
     Table,
     UnionAll,
+    WithinUnit,
     column_names,
     columns_read,
     fields_of,
@@ -343,6 +344,9 @@ def _fills(source: Source, expression: Expression) -> set[Fraction | None]:
             entries = source.columns if isinstance(source, Project) else source.keys
             found = [one.expression for one in entries if one.field.name == expression.name]
             return _fills(source.source, found[0]) or {None} if found else set()
+        case WithinUnit():
+            computed = any(one.total.field.name == expression.name for one in source.columns)
+            return {None} if computed else _fills(source.source, expression)
         case Join():
             right = _fills(source.right, expression)
             unmatched: set[Fraction | None] = {None} if right and source.kind is JoinKind.LEFT else set()

@@ -38,6 +38,7 @@ from discreet.query.ast import (
     Project,
     Query,
     ReleasedMeasure,
+    RowOrder,
     Side,
     Statistic,
     Table,
@@ -46,6 +47,8 @@ from discreet.query.ast import (
     UnitKey,
     UnitStatistic,
     UnitTotal,
+    UnitWindow,
+    WithinUnit,
 )
 from discreet.query.plan.draft import Bundle, Noising, NumberNoise
 from discreet.schema.columns import ExpressionFacts, Kind
@@ -78,6 +81,9 @@ _NAMES = stored_names(
         Join: "Join: left right kind pairs",
         PerUnit: "PerUnit: source unit keys totals",
         UnitTotal: "UnitTotal: field statistic argument step",
+        RowOrder: "RowOrder: value descending",
+        UnitWindow: "UnitWindow: total order ties running",
+        WithinUnit: "WithinUnit: source columns",
         UnionAll: "UnionAll: sources columns unit",
         Field: "Field: name facts",
         Literal: "Literal: value facts",
@@ -96,7 +102,7 @@ _NAMES = stored_names(
         JoinKind: "JoinKind: INNER LEFT",
         Side: "Side: LOW HIGH",
         Statistic: "Statistic: ROWS UNITS COUNT DISTINCT SUM MEAN VARIANCE DEVIATION QUANTILE MODE",
-        UnitStatistic: "UnitStatistic: ROWS COUNT DISTINCT SUM MEAN LEAST GREATEST",
+        UnitStatistic: "UnitStatistic: ROWS COUNT DISTINCT SUM MEAN LEAST GREATEST FIRST LAST PLACE",
         Operator: (
             "Operator: ADD SUBTRACT MULTIPLY DIVIDE FLOOR_DIVIDE MODULO NEGATE ABSOLUTE SIGN FLOOR CEILING "
             "ROUND SQUARE_ROOT LOGARITHM EXPONENTIAL POWER LEAST GREATEST EQUAL NOT_EQUAL LESS LESS_OR_EQUAL "

@@ -34,12 +34,15 @@ from discreet.query.ast import (
     Operator,
     PerUnit,
     Project,
+    RowOrder,
     Table,
     TableColumn,
     UnionAll,
     UnitKey,
     UnitStatistic,
     UnitTotal,
+    UnitWindow,
+    WithinUnit,
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
 from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
@@ -167,7 +170,8 @@ _RECORDS: Mapping[str, Any] = {
     for kind in (
         *(Stage, StageColumn, StageKey, Wants, Grid),
         *(Apply, Case, Field, Literal, ExpressionFacts, CatalogueColumn),
-        *(Filter, Join, Named, PerUnit, Project, Table, TableColumn, UnionAll, UnitKey, UnitTotal),
+        *(Filter, Join, Named, PerUnit, Project, RowOrder, Table, TableColumn, UnionAll),
+        *(UnitKey, UnitTotal, UnitWindow, WithinUnit),
         *FILES,
         CsvFile,
     )
