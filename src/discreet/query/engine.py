@@ -77,6 +77,7 @@ class Stage:
     max_rows_per_group: int
     wants_units: bool = False  # the number of distinct units of each group
     max_inner: int | None = None  # of a chain: so many units of an outer one are counted, chosen by secret tags
+    family: str | None = None  # stages of one family count the same rows: `max_rows_per_group` of a unit in all groups
 
 
 # --- engine ---
@@ -171,7 +172,8 @@ class Engine(Protocol):
     def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         """Do the same for several stages, reading what they have in common once.
 
-        Each answer follows the law that `run` follows, with secret choices of its own, independent of the others'.
+        Each answer follows the law that `run` follows, with secret choices of its own, independent of the others'; but
+        one choice is made for all stages of a family.
         """
 
     def close(self) -> None:

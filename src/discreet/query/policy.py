@@ -16,6 +16,7 @@ __all__ = [
     "INFERRED",
     "ONLY_ADD_REMOVE",
     "Chain",
+    "FamilyChoice",
     "PublicTable",
     "Resources",
     "Unit",
@@ -327,12 +328,22 @@ def counted_rows(unit: Unit) -> str:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyChoice:
+    """One choice of rows for all tables of a family: at most so many of a unit, in all groups of a table together."""
+
+    name: str
+    max_rows: int | None = None  # None: as many as are counted in one group
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnitLimits:
     """Contribution limits of one question, at most those of the unit; None where the unit's own hold."""
 
     max_groups: int | None = None
     max_rows_per_group: int | None = None
     max_inner: int | None = None
+    family: FamilyChoice | None = None  # whose tables count the same rows; None for a question by itself
 
     def check(self, unit: Unit, chain: Chain | None = None) -> None:
         """Refuse limits that are no positive whole numbers, are wider than the unit's, or are said of rows."""
@@ -341,6 +352,7 @@ class UnitLimits:
             if positive_integer(self.max_inner, name="max_inner") > most:
                 said = "there is no chain of units: leave it out" if chain is None else f"it is at most {most}"
                 raise InvalidParameter(f"max_inner may only be tightened: {said}")
+        self._check_family(unit)
         for name in ("max_groups", "max_rows_per_group"):
             said = getattr(self, name)
             if said is None:
@@ -353,6 +365,25 @@ class UnitLimits:
                     f"{name} may only be tightened: the unit allows at most {most}. Declare a larger {name} with the "
                     "unit, and smaller ones where fewer are enough"
                 )
+
+    def rows_in_family(self, unit: Unit) -> int | None:
+        """Return how many rows of a unit are counted in all groups together; None for a table of no family."""
+        if self.family is None or unit.is_row:
+            return None
+        return self.family.max_rows or self.max_rows_per_group or unit.max_rows_per_group
+
+    def _check_family(self, unit: Unit) -> None:
+        said = None if self.family is None else self.family.max_rows
+        if said is None:
+            return
+        if unit.is_row:
+            raise InvalidParameter("max_rows is for a unit column: a row is one row; leave it out")
+        most = unit.max_groups * unit.max_rows_per_group
+        if positive_integer(said, name="max_rows") > most:
+            raise InvalidParameter(
+                f"max_rows may be at most {most:,}, which is max_groups times max_rows_per_group of the unit: declare "
+                "larger ones with the unit"
+            )
 
 
 @final

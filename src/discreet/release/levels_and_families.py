@@ -167,6 +167,7 @@ _ADDS_UP = re.compile(r"\s*(COUNT|SUM)\s*\(", re.IGNORECASE)
 _ROWS = "*"
 _MOST_GROUPINGS = 64
 _MOST_GROUPS = 1_000_000
+_MOST_TOGETHER = 8_000_000  # Groups of all tables of a family: they are counted in one scan, all in memory.
 _LONGEST = 150  # Characters of a name.
 
 
@@ -176,7 +177,7 @@ class GroupingFamily:
     """Groupings of the same rows.
 
     The rows are those of the source that fulfil `where` and whose value is listed for every key of every grouping:
-    otherwise a total would hold rows that no group holds.
+    otherwise a total would hold rows that no group holds. Which of a unit's rows are counted is chosen once for all.
     """
 
     name: str
@@ -200,6 +201,12 @@ class GroupingFamily:
         most = max(_groups(axes, by) for by in self.groupings)
         if most > _MOST_GROUPS:
             raise InvalidParameter(f"a grouping would have {most:,} groups: a million is the most; leave out a column")
+        together = sum(_groups(axes, by) for by in self.groupings)
+        if together > _MOST_TOGETHER:
+            raise InvalidParameter(
+                f"all groupings together would have {together:,} groups: {_MOST_TOGETHER:,} is the most, as they are "
+                "counted in one scan of the same rows; leave out some, or publish them as another family"
+            )
         return tuple(self._table(axes, by, Fraction(most, _groups(axes, by))) for by in self.groupings)
 
     def _check(self) -> None:

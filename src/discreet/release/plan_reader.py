@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -13,7 +13,7 @@ from discreet.exact import Number, exact, exact_or_none
 from discreet.formatting import significant_up
 from discreet.query import Policy
 from discreet.query.plan.draft import MOST_EPSILON, MOST_RHO
-from discreet.query.policy import UnitLimits
+from discreet.query.policy import FamilyChoice, UnitLimits
 from discreet.query.session.catalogue_builder import nearest
 from discreet.query.session.policy_file import policy_of
 from discreet.release.levels_and_families import GroupingColumns, GroupingFamily, check_piece
@@ -262,7 +262,7 @@ def _goes_round(level: LevelModel, above: Mapping[str, LevelModel]) -> bool:
 
 _WISHES = ("share", "epsilon", "rho", "error", "relative_error")
 _LEAST_EPSILON, _LEAST_RHO = Fraction(1, 10**6), Fraction(1, 10**12)  # Of what one release may spend.
-_OF_FAMILIES = ("source", "where", "by", "groupings", "measures")
+_OF_FAMILIES = ("source", "where", "by", "groupings", "measures", "max_rows")
 
 
 def title_of(name: str) -> str:
@@ -353,6 +353,11 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
     source = private_source(policy, said.source)
     groupings = [tuple(by) for by in ([said.by] if said.by is not None else said.groupings or [])]
     _check_keys(said, groupings, levels)
+    if said.max_rows is not None and len(groupings) == 1:
+        raise InvalidParameter(
+            "max_rows is for a family of several tables, which count the same rows: leave it out, and say max_groups "
+            "and max_rows_per_group of a single one"
+        )
     return GroupingFamily(
         name=said.name,
         title=said.title or title_of(said.name),
@@ -369,8 +374,14 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
         ),
         wish=wish_of(said),
         expected=_expected(said),
-        limits=_limits(said),
+        limits=_family_limits(said, groupings),
     )
+
+
+def _family_limits(said: PublishModel, groupings: list[tuple[str, ...]]) -> UnitLimits:
+    """Several tables of the same rows have one choice of them; one table by itself is a table like any other."""
+    several = len(groupings) > 1
+    return replace(_limits(said), family=FamilyChoice(name=said.name, max_rows=said.max_rows) if several else None)
 
 
 def running_of(said: RunningModel, policy: Policy) -> RunningPlan:

@@ -25,6 +25,7 @@ from discreet.query import Session
 from discreet.query.plan.planner import joint_event
 from discreet.query.session.plans import JointPlan, JointRelease, Plan
 from discreet.query.session.private_bounds_and_keys import column_of
+from discreet.query.session.requests import Offer
 from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import NextCharge, advance, next_charge
 from discreet.release.plan import Every, Period, ReleasePlan
@@ -36,10 +37,11 @@ from discreet.release.signatures import SigningKey, read_signing_key
 from discreet.release.tidy.tidy_check import check_tidy
 from discreet.release.tidy.tidying import tidy_tables
 
-__all__ = ["STEPS", "publish"]
+__all__ = ["STEPS", "ask_table", "publish"]
 
 STEPS: Final = ("priced", "opened", "answered", "tidied", "written")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_OFFERED: Final = ("epsilon", "rho", "delta", "expected")
 
 
 @working("publishing", terminal=False)
@@ -188,7 +190,7 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     """Make the plans of all tables in a session, and check that their prices and their noise are as announced."""
     key = key_of(priced.plan, priced.period)
     _check_begun(session, key, priced.plan.schedule.another)
-    plans = {table.name: _asked(session, table) for table in priced.tables}
+    plans = {table.name: ask_table(session, table) for table in priced.tables}
     joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
     for table in priced.tables:
         if (plans[table.name].event, plans[table.name].variances) != (table.priced.event, table.priced.variances):
@@ -200,9 +202,11 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     return joint
 
 
-def _asked(session: Session, table: PricedTable) -> Plan:
-    ask = session.sql if table.plan.kept_of is None else session.kept_share
-    return ask(table.sql, **table.offer)
+def ask_table(session: Session, table: PricedTable) -> Plan:
+    """Ask for a table as it was priced; that it counts the rows of its family is no word of `Session.sql`."""
+    said = {name: value for name, value in table.offer.items() if name in _OFFERED}
+    ask = session._ask if table.plan.kept_of is None else session._ask_kept
+    return ask(table.sql, Offer(**said), keys=table.offer.get("keys"), limits=table.plan.limits)
 
 
 def _check_begun(session: Session, key: str, another: str) -> None:

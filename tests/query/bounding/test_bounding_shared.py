@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from bounding_reference import Plain, Row, everything, plain, reference
+from bounding_reference import Plain, PlainSecret, Row, everything, plain, reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from recorded import replayed
 
 from discreet.errors import InvalidParameter
@@ -184,3 +187,163 @@ def test_a_part_takes_columns_in_the_range_in_which_they_are_carried() -> None:
     narrow = SharedCount(limits=ContributionBounds(max_groups=1, max_rows=1), measures=((FIRST, everything(-3, 3)),))
     with pytest.raises(InvalidParameter, match="range"):
         tally_all([], carried=carried(SMALL), parts=[narrow])
+
+
+# --- families: one choice for several parts ---
+
+
+def family(measures: tuple[BoundedColumn, ...], most: int, name: str = "f") -> list[SharedCount]:
+    """A total, margins of either key, and both keys: everything that adds up over the same atoms."""
+    first, second = (FIRST, measures[0]), (SECOND, measures[1])
+    limits = ContributionBounds(max_groups=1, max_rows=most)
+    by: list[tuple[tuple[int, int], ...]] = [(), ((SEX, SEXES),), ((CITY, CITIES),), ((SEX, SEXES), (CITY, CITIES))]
+    return [SharedCount(limits=limits, keys=keys, measures=(first, second), family=name) for keys in by]
+
+
+def kept_of_family(rows: list[Row], most: int, secret: PlainSecret) -> list[Row]:
+    """Keep `most` rows of each unit among those that all parts count, unit by unit, in plain Python."""
+    owned: dict[Any, list[Row]] = defaultdict(list)
+    for unit, city, sex, _, first, second in rows:
+        if None not in (unit, city, sex):
+            owned[unit].append((first, second, sex, city))  # In the order in which the parts name them.
+    kept: list[Row] = []
+    for unit, listed in owned.items():
+        ordered = sorted(listed, key=lambda row: [(x is not None, x or 0) for x in row])
+        kept += [(unit, *ordered[one]) for one in secret.choose(len(ordered), most, secret.name(unit), 1)]
+    return kept
+
+
+def counted(kept: list[Row], part: SharedCount) -> tuple[Any, ...]:
+    """Count kept rows in the groups of one part."""
+    places = {FIRST: 1, SECOND: 2, SEX: 3, CITY: 4}
+
+    def group(row: Row) -> int:
+        code = 0
+        for column, size in part.keys:
+            code = code * size + row[places[column]]
+        return code
+
+    groups = [[row for row in kept if group(row) == code] for code in range(part.groups)]
+    columns = [[[row[1 + m] for row in rows if row[1 + m] is not None] for rows in groups] for m in range(2)]
+    pairs = list(zip(columns, [measure for _, measure in part.measures], strict=True))
+    return (
+        [len({row[0] for row in rows}) for rows in groups],
+        [len(rows) for rows in groups],
+        [[len(values) for values in column] for column in columns],
+        [[sum(value - measure.centre for value in values) for values in column] for column, measure in pairs],
+    )
+
+
+def agree(found: list[Any]) -> bool:
+    """Whether the tables of a family add up exactly: total, both margins, and the atoms."""
+
+    def numbers(result: Any) -> list[NDArray[Any]]:
+        return [result.rows, *(column.counts for column in result.measures), *(c.total for c in result.measures)]
+
+    total, by_sex, by_city, atoms = (numbers(result) for result in found)
+    return all(
+        one.sum() == whole[0] and two.sum() == whole[0]
+        # The margins of the atoms are the tables of one key.
+        and (cells.reshape(SEXES, CITIES).sum(1) == one).all() and (cells.reshape(SEXES, CITIES).sum(0) == two).all()
+        for whole, one, two, cells in zip(total, by_sex, by_city, atoms, strict=True)
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("most", [1, 3, 20])
+@pytest.mark.parametrize("measures", [SMALL, WIDE], ids=["packed", "wide"])
+@pytest.mark.parametrize("name", UNITS)
+def test_a_family_keeps_what_a_loop_over_units_keeps_and_adds_up(
+    name: str, measures: tuple[BoundedColumn, ...], most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind, units = UNITS[name]
+    rows, asked = made(400, units, measures, label=len(name)), family(measures, most)
+    with replayed("shared") as recording:
+        recording.read(64)  # The keys of the store.
+        kept = kept_of_family(rows, most, PlainSecret())
+    monkeypatch.setattr(sorted_blocks, "_WORTH", 16)
+    for turn, (threads, size, memory) in enumerate(itertools.product((1, 3), (7, 400), (1 << 10, 1 << 30))):
+        monkeypatch.setattr(sorted_blocks, "_BLOCK", 32 if turn % 2 else 1 << 17)
+        shuffled = random.Random(turn).sample(rows, len(rows))
+        found = shared(shuffled, asked, measures, kind, threads=threads, size=size, memory=memory)
+        assert agree(found)
+        assert [comparable(result) for result in found] == [counted(kept, part) for part in asked]
+
+
+def test_parts_outside_of_a_family_do_not_change_its_choice() -> None:
+    rows, asked = made(300, list(range(20)), SMALL, label=1), family(SMALL, 3)
+    by_itself = shared(rows, asked, SMALL, pa.int64())
+    among = shared(rows, [*asked, *parts(SMALL), *family(SMALL, 2, "other")], SMALL, pa.int64())
+    assert [comparable(one) for one in among[:4]] == [comparable(one) for one in by_itself]
+    assert agree(among[-4:])
+    assert comparable(among[-4]) != comparable(among[0])
+
+
+def test_tables_with_choices_of_their_own_do_not_add_up() -> None:
+    """The mistake that a family is there to prevent: each part keeps rows of its own."""
+    rows = made(400, list(range(40)), SMALL, label=2)
+    own = [replace(part, family=None, limits=replace(part.limits, max_groups=9)) for part in family(SMALL, 3)]
+    assert not agree(shared(rows, own, SMALL, pa.int64()))
+    apart = [replace(part, family=f"f{place}") for place, part in enumerate(family(SMALL, 3))]
+    assert not agree(shared(rows, apart, SMALL, pa.int64()))
+
+
+def test_one_unit_more_moves_a_family_by_its_rows_in_all_groups_together() -> None:
+    """All units of up to four rows on four atoms, three secrets: the sensitivities hold, and each is reached."""
+    atoms = list(itertools.product(range(2), range(2)))
+    units = [list(rows) for size in range(5) for rows in itertools.combinations_with_replacement(atoms, size)]
+    others = [("b", city, sex, 0, city, 3 * sex) for city, sex in atoms * 2]
+    measures = (everything(0, 1), everything(0, 3))
+    for most in (1, 2, 3):
+        asked = family(measures, most)
+        reached = [[0] * 4 for _ in asked]
+        for secret in ("one", "two", "three"):
+            without = _under(secret, others, asked, measures)
+            for unit in units:
+                mine = [("a", city, sex, 0, city, 3 * sex) for city, sex in unit]
+                for place, one in enumerate(_under(secret, [*others, *mine], asked, measures)):
+                    rows, total = (
+                        one.rows - without[place].rows,
+                        one.measures[1].total - without[place].measures[1].total,
+                    )
+                    assert (rows >= 0).all()
+                    groups = np.abs(one.units - without[place].units)
+                    moved = rows.sum(), (rows**2).sum(), np.abs(total).sum(), groups.sum()
+                    reached[place] = [max(a, int(b)) for a, b in zip(reached[place], moved, strict=True)]
+                    assert groups.max() <= 1
+        # l1 and squared l2 of rows, l1 of sums, and the groups in which units are counted: equal, not only below.
+        assert reached == [[most, most**2, 3 * most, min(most, there)] for there in (1, 2, 2, 4)]
+
+
+def _under(
+    secret: str, rows: list[Row], asked: list[SharedCount], measures: tuple[BoundedColumn, ...]
+) -> tuple[Any, ...]:
+    with replayed(secret):
+        return tally_all([chunk(rows, pa.string())], carried=carried(measures), parts=asked, threads=1)
+
+
+def test_every_subset_of_a_units_rows_is_equally_likely() -> None:
+    """20,000 units of four different rows, two kept of each: 6 subsets, each within 0.025 of its chance of 1/6.
+
+    By Hoeffding's inequality one of them is further off with a chance below 1e-9; the first two rows of each are.
+    """
+    many, size = 20_000, 4
+    atom = np.tile(np.arange(size), many)
+    unit = np.repeat(np.arange(many), size)
+    part = SharedCount(
+        limits=ContributionBounds(max_groups=1, max_rows=2), keys=((0, many), (1, size)), measures=(), family="f"
+    )
+    whole = replace(part, keys=())
+    carried_ = [BoundedColumn(low=0, high=many - 1), BoundedColumn(low=0, high=size - 1)]
+    rows = RowChunk(units=pa.array(unit), measures=(unit, atom))
+    total, kept = tally_all([rows], carried=carried_, parts=[whole, part])
+    assert total.rows.tolist() == [2 * many]
+    chosen = kept.rows.reshape(many, size) @ (1 << np.arange(size))
+    shares = {subset: np.mean(chosen == subset) for subset in (3, 5, 6, 9, 10, 12)}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert all(abs(share - 1 / 6) < 0.025 for share in shares.values())
+
+
+def test_parts_of_a_family_keep_the_same_number_of_rows() -> None:
+    one, other = family(SMALL, 2)[0], family(SMALL, 3)[1]
+    with pytest.raises(InvalidParameter, match="the same number of rows"):
+        tally_all([], carried=carried(SMALL), parts=[one, other])

@@ -33,10 +33,11 @@ from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.engine import ExactCounts, Stage, StageColumn
 from discreet.query.execute import exact_numbers
 from discreet.query.functions.expressions import evaluate
+from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
-from discreet.query.policy import Unit
+from discreet.query.policy import FamilyChoice, Unit
 from discreet.schema.columns import ExpressionFacts, Kind
 
 X = Field("x", ExpressionFacts(kind=Kind.INTEGER, low=Fraction(0), high=Fraction(4)))
@@ -75,9 +76,17 @@ def question(*measures: Measure, keys: str = "none", **more: Any) -> Query:
 
 
 def priced(
-    *measures: Measure, keys: str = "none", limits: tuple[int, int] = (1, 1), pure: bool = False, **spend: Any
+    *measures: Measure,
+    keys: str = "none",
+    limits: tuple[int, int] = (1, 1),
+    family: int | None = None,
+    pure: bool = False,
+    **spend: Any,
 ) -> PricedQuery:
-    return plan(question(*measures, keys=keys), catalogue(*limits), Spend(**spend), pure=pure)
+    """Price a question; one of a family counts so many rows of a unit, in all groups together."""
+    choice = None if family is None else FamilyChoice(name="f", max_rows=family)
+    said = PrivacyOptions(family=choice)
+    return plan(question(*measures, keys=keys), catalogue(*limits), Spend(**spend), limits=said, pure=pure)
 
 
 EVERY = {

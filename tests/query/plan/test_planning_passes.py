@@ -83,20 +83,22 @@ def test_limits_are_those_of_the_policy_and_of_the_groups() -> None:
 
 def test_an_analyst_may_tighten_limits_and_not_widen_them() -> None:
     city = Key("city", CITY, CITIES)
-    tight = SimpleNamespace(max_groups=2, max_rows_per_group=1)
+    tight = SimpleNamespace(max_groups=2, max_rows_per_group=1, family=None)
     assert limits_of(planned(table(), keys=(city,), limits=tight)) == (2, 1)
-    assert limits_of(planned(table(), keys=(city,), limits=SimpleNamespace(max_groups=None, max_rows_per_group=3))) == (
+    assert limits_of(
+        planned(table(), keys=(city,), limits=SimpleNamespace(max_groups=None, max_rows_per_group=3, family=None))
+    ) == (
         3,
         3,
     )
     for wide in (
-        SimpleNamespace(max_groups=4, max_rows_per_group=None),
-        SimpleNamespace(max_groups=None, max_rows_per_group=5),
+        SimpleNamespace(max_groups=4, max_rows_per_group=None, family=None),
+        SimpleNamespace(max_groups=None, max_rows_per_group=5, family=None),
     ):
         with pytest.raises(InvalidParameter, match="only be tightened"):
             planned(table(), keys=(city,), limits=wide)
     with pytest.raises(InvalidParameter):
-        planned(table(), limits=SimpleNamespace(max_groups=0, max_rows_per_group=None))
+        planned(table(), limits=SimpleNamespace(max_groups=0, max_rows_per_group=None, family=None))
 
 
 def per_unit(*keys: str) -> PerUnit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import combinations_with_replacement
 from typing import Any
 
 import pytest
@@ -71,6 +72,47 @@ def test_the_rows_of_a_unit_share_what_a_median_spends() -> None:
     worlds = [others, ((("a", 0),) * 3, *others)]
     assert check(Planned(plan), worlds).holds
     assert check(Planned(PricedQuery(replace(plan.draft, max_rows=1))), worlds).violated
+
+
+FAMILIES: dict[str, tuple[list[Measure], dict[str, Any]]] = {
+    "rows": ([EVERY["rows"]], {"epsilon": 2 * BIG}),
+    "units": ([EVERY["units"]], {"epsilon": 2 * BIG}),
+    "units by rho": ([EVERY["units"]], {"rho": Fraction(6)}),
+    "rows by rho": ([EVERY["rows"]], {"rho": Fraction(6)}),
+    "a median": ([MEDIAN], {"epsilon": Fraction(2)}),
+    "a mode": ([MODE], {"epsilon": Fraction(2)}),
+    "a mode by rho": ([MODE], {"rho": Fraction(1, 2)}),
+}
+
+
+def of_family(name: str, most: int = 2) -> tuple[PricedQuery, list[Any]]:
+    """Return a table of a family, and all data sets of up to two units of at most so many rows, in any groups."""
+    measures, spend = FAMILIES[name]
+    rows = [(city, value) for city in ("a", "b") for value in (0, 4)]
+    states = [unit for size in range(1, most + 1) for unit in combinations_with_replacement(rows, size)]
+    return priced(*measures, keys="known", limits=(3, 2), family=most, **spend), people(states, 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_table_of_a_family_spends_what_its_rows_in_all_groups_do(name: str) -> None:
+    """A choice in every group is paid once: what its scores move by adds up to that of all rows in one group."""
+    plan, worlds = of_family(name)
+    assert check(Planned(plan), worlds, epsilons=[Fraction(0), Fraction(2), Fraction(4)]).holds
+    claim = plan.spend.epsilon
+    if claim is not None:
+        assert check(Planned(plan), worlds, claim=claim).holds
+    if name in ("rows", "units"):  # Nothing is paid for nothing.
+        assert claim is not None
+        assert check(Planned(plan), worlds, claim=claim * Fraction(9, 10)).violated
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["rows", "units", "a median", "a mode"])
+def test_a_family_that_is_billed_for_fewer_rows_is_caught(name: str) -> None:
+    """The wrong neighbour: noise for one row of a unit, where two are counted."""
+    _, worlds = of_family(name, 2)
+    assert check(Planned(of_family(name, 1)[0]), worlds).violated
 
 
 def coverage_once_shown(mechanism: Planned, count: int) -> float:

@@ -13,7 +13,7 @@ def test_a_good_plan_is_told_to_be_right(tmp_path):
     checked = check(plan_in(tmp_path))
     assert str(checked).startswith("plan.toml is right: 6 tables, ε = 1 for a release.")
     assert checked.priced.epsilon <= 1
-    assert any("each patient has one row" in note for note in checked.notes)
+    assert any("count the same rows: one row of a patient in all groups together" in note for note in checked.notes)
 
 
 def test_several_mistakes_are_told_at_once_and_those_of_a_family_once(tmp_path):

@@ -97,6 +97,8 @@ class DuckDBEngine:
         )
 
     def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
+        if stage.family is not None:
+            return self.run_all((stage,), deadline=deadline)[0]
         scan = write_stage(stage, self, Writer())
 
         def work(connection: Any) -> ExactCounts:

@@ -8,7 +8,7 @@ from math import prod
 from typing import Any, TypeVar, final
 from unicodedata import is_normalized
 
-from discreet.errors import AnswerFailed
+from discreet.errors import AnswerFailed, Refused
 from discreet.query.ast import (
     Apply,
     Expression,
@@ -70,23 +70,61 @@ class Shared:
     unit: str
     members: tuple[Member, ...]
 
+    @property
+    def choices(self) -> int:
+        """How many secret choices are made of the rows: one for each family, and one for each other stage."""
+        families = {member.stage.family for member in self.members}
+        return len(families - {None}) + sum(member.stage.family is None for member in self.members)
+
 
 def share(stages: Sequence[Stage]) -> tuple[Shared, ...]:
-    """Find stages that can share a scan; those that share theirs with none are left out."""
+    """Find stages that can share a scan; those that share theirs with none are left out, unless they are of a family.
+
+    All stages of a family share one, or it is an error: there is one choice for all of them.
+    """
     groups: list[tuple[Source, list[Member]]] = []
     for place, stage in enumerate(stages):
         if not _can_be_shared(stage):
             continue
         base, conditions = _peeled(stage.source)
         member = Member(place, stage, conditions)
-        for number, (source, members) in enumerate(groups):
-            wider = _merged(source, base) if _fit(members, stage) else None
+        begun = [number for number, (_, members) in enumerate(groups) if _has_family(members, stage)]
+        for number in begun or range(len(groups)):
+            source, members = groups[number]
+            wider = _merged(source, base) if begun or _fit(members, stage) else None
             if wider is not None:
                 groups[number] = wider, [*members, member]
                 break
         else:
             groups.append((base, [member]))
-    return tuple(_shared(source, members) for source, members in groups if len(members) > 1)
+    found = tuple(
+        _shared(source, members)
+        for source, members in groups
+        if len(members) > 1 or members[0].stage.family is not None
+    )
+    _check_families(stages, found)
+    return found
+
+
+def _check_families(stages: Sequence[Stage], found: Sequence[Shared]) -> None:
+    """A family in two scans, or outside of any, would have two choices: its tables would not add up."""
+    scans = {member.place: number for number, shared in enumerate(found) for member in shared.members}
+    where: dict[str, set[int | None]] = {}
+    for place, stage in enumerate(stages):
+        if stage.family is not None:
+            where.setdefault(stage.family, set()).add(scans.get(place))
+    if any(len(numbers) > 1 or None in numbers for numbers in where.values()):
+        raise Refused(
+            "these tables of one family cannot be counted in one scan",
+            reason="all of them count the same rows of a unit, which are chosen once",
+            way_out="publish them by their SQL, where each chooses for itself",
+        )
+
+
+def _has_family(members: Sequence[Member], stage: Stage) -> bool:
+    return stage.family is not None and any(
+        (member.stage.family, member.stage.unit) == (stage.family, stage.unit) for member in members
+    )
 
 
 def _fit(members: Sequence[Member], stage: Stage) -> bool:
@@ -295,6 +333,7 @@ class _ScanPlaces:
             keys=keys,
             needed=tuple(before + self.conditions.index(condition) for condition in member.conditions),
             measures=tuple((len(self.keys) + place, one) for place, one in zip(places, measures, strict=True)),
+            family=stage.family,
         )
         return replace(part, limits=replace(part.limits, max_groups=min(stage.max_groups, part.groups)))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.query.parse.refusals import Script
-from discreet.query.policy import Unit, UnitLimits
+from discreet.query.policy import FamilyChoice, Unit, UnitLimits
 
 if TYPE_CHECKING:
     from sqlglot.tokenizer_core import Token
@@ -34,6 +34,7 @@ class PrivacyOptions:
     max_rows_per_group: int | None = None
     max_inner: int | None = None  # said beside the query only
     public_groups: bool = False  # every key must have a public domain
+    family: FamilyChoice | None = None  # said beside the query, never by it
 
     def tightened(self, limits: UnitLimits) -> PrivacyOptions:
         """Take limits that were said beside the query, too: where both are said, the smaller."""
@@ -42,6 +43,7 @@ class PrivacyOptions:
             max_groups=_smaller(self.max_groups, limits.max_groups),
             max_rows_per_group=_smaller(self.max_rows_per_group, limits.max_rows_per_group),
             max_inner=_smaller(self.max_inner, limits.max_inner),
+            family=limits.family,
         )
 
 

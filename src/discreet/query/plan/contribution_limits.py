@@ -38,6 +38,7 @@ from discreet.query.ast import (
 from discreet.query.catalogue import Catalogue
 from discreet.query.functions.table import FUNCTIONS
 from discreet.query.plan.draft import LimitedDraft, Nesting, PlanRequest, known_as
+from discreet.query.policy import FamilyChoice
 from discreet.schema.columns import LONGEST_TEXT, Kind
 
 __all__ = [
@@ -508,6 +509,8 @@ def bound_contributions(draft: PlanRequest) -> LimitedDraft:
         most_groups = most_rows = 1
     if one_row_per_group(source, keys):
         most_rows = 1
+    if draft.tighter is not None and draft.tighter.family is not None:
+        return _bound_family(draft, draft.tighter.family, most_rows, groups)
     most_groups = min(most_groups, groups_of_a_unit(source, keys, draft.catalogue) or most_groups)
     return LimitedDraft(
         **known_as(PlanRequest, draft),
@@ -531,6 +534,31 @@ def _nesting(draft: PlanRequest, groups: int | None) -> Nesting | None:
             way_out="list the keys (keys={…}), declare them with dp.categories([...]), or join a public table of them",
         )
     return Nesting(_tighter(chain.max_inner, draft, "max_inner"))
+
+
+def _bound_family(draft: PlanRequest, family: FamilyChoice, most_rows: int, groups: int | None) -> LimitedDraft:
+    """Count at most so many rows of a unit in all groups of a table together, the same in every table of a family.
+
+    Without a word about it these are as many as one group may have. Then no number that is added up row by row has
+    more noise than in a table with choices of its own, which allows for max_groups >= 1 times as many.
+    """
+    if groups is None:
+        raise Refused(
+            "tables of a family have listed groups, and the data would tell these",
+            reason="rows whose group is not shown would be in one table and not in another",
+            way_out="list the values of its keys, or publish this table by its SQL",
+        )
+    if draft.catalogue.chain is not None:
+        raise Refused(
+            "tables of a family count the same rows of one unit, and two are protected here, one within the other",
+            reason="one choice of rows for several tables is proven for one unit",
+            way_out="publish these tables by their SQL, or protect one unit",
+        )
+    rows = most_rows if family.max_rows is None else family.max_rows
+    if one_row_per_unit(draft.question.source, draft.catalogue):
+        rows = 1
+    known = known_as(PlanRequest, draft)
+    return LimitedDraft(**known, max_groups=1, max_rows=rows, groups=groups, family=family.name)
 
 
 def _tighter(limit: int, draft: PlanRequest, name: str) -> int:

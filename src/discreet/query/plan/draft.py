@@ -23,6 +23,7 @@ from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLa
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
+from discreet.query.policy import FamilyChoice
 
 if TYPE_CHECKING:
     from discreet.adaptive.truncated_histogram import TruncatedHistogram
@@ -135,6 +136,7 @@ class NumberNoise:
     law: DiscreteLaplaceLaw | RoundedGaussianLaw  # in units
     change: int  # by one unit of privacy in one group, in units
     unit: int = 1  # in grid steps
+    spread: int | None = None  # over how many groups one unit changes it so, where these are not `max_groups`
 
     def reach(self, confidence: Fraction) -> Fraction:
         """Return the least half width, in grid steps, that encloses the exact number with this probability."""
@@ -169,15 +171,16 @@ class Bundle:
         With one scale for all, the numbers are one vector whose l1 sensitivity is that of the dearest.
         """
         scales = {one.law.scale for one in self.noises if isinstance(one.law, DiscreteLaplaceLaw)}
-        most = max_groups * max(one.change for one in self.noises)
+        most = max((one.spread or max_groups) * one.change for one in self.noises)
         if len(scales) == 1:
             return DiscreteLaplace(scale=next(iter(scales)), sensitivity=most)
-        losses = (max_groups * one.change / one.law.scale for one in self.noises)  # type: ignore[union-attr]
+        losses = ((one.spread or max_groups) * one.change / one.law.scale for one in self.noises)  # type: ignore[union-attr]
         return PureDP(max(losses))
 
     def mu_squared(self, max_groups: int) -> Fraction:
         """Return what Gaussian noise spends."""
-        return max(Fraction(max_groups * one.change**2) / one.law.variance for one in self.noises)  # type: ignore[union-attr]
+        squares = (((one.spread or max_groups) * one.change**2, one.law) for one in self.noises)
+        return max(Fraction(square) / law.variance for square, law in squares)  # type: ignore[union-attr]
 
 
 @final
@@ -256,6 +259,9 @@ class Tighter(Protocol):
 
     @property
     def max_inner(self) -> int | None: ...
+
+    @property
+    def family(self) -> FamilyChoice | None: ...
 
 
 @final
@@ -408,11 +414,16 @@ class Nesting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitedDraft(PlanRequest):
-    """By `bound_contributions`: in how many groups a unit is counted, and with how many rows in each."""
+    """By `bound_contributions`: in how many groups a unit is counted, and with how many rows in each.
+
+    In a table of a `family` a unit has `max_rows` rows in all groups together, in any of them: what is added up row by
+    row moves by no more than if they were all in one, so that `max_groups` is 1.
+    """
 
     max_groups: int
     max_rows: int
     groups: int | None  # how many there are; None if data must tell
+    family: str | None = None
     nesting: Nesting | None = None  # of a chain, whose inner unit the limits are of
 
     @property
@@ -436,6 +447,7 @@ class SensitivityDraft(MeasuredDraft):
     """By `bound_changes`: how far one unit moves each number."""
 
     changes: tuple[int, ...]  # in one group
+    spreads: tuple[int | None, ...]  # over how many groups, where these are not `max_groups`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

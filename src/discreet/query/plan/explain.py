@@ -215,6 +215,9 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     if unit.is_row:
         return
+    if draft.family is not None:
+        yield from _family_limits(draft)
+        return
     several = "s" if draft.max_groups > 1 else ""
     parts = [f"in at most {draft.max_groups} group{several}"] if draft.question.keys else []
     if not only_units(draft):
@@ -239,6 +242,18 @@ def _asked(draft: LimitedDraft) -> tuple[Source, tuple[Key, ...], Catalogue]:
     return draft.question.source, draft.question.keys, draft.catalogue
 
 
+def _family_limits(draft: FinalDraft) -> Iterator[str]:
+    """Say what is counted of a unit in a table whose rows were chosen for its whole family."""
+    unit = draft.catalogue.unit
+    rows = "row" if draft.max_rows == 1 else "rows"
+    yield (
+        f"each {unit.noun} is counted with at most {draft.max_rows} {rows} in all groups together, taken at random if "
+        f"there are more: the same in every table of {draft.family!r}, so that they add up; rows without "
+        f"{unit.missing} are left out"
+    )
+    yield from _cut(draft)
+
+
 def only_units(draft: LimitedDraft) -> bool:
     """Whether all that is asked is how many units there are: then it does not matter how many rows one has."""
     return all(one.statistic is Statistic.UNITS for one in draft.question.measures)
@@ -246,6 +261,8 @@ def only_units(draft: LimitedDraft) -> bool:
 
 def cuts_groups(draft: LimitedDraft) -> bool:
     """Whether a unit may be in more groups than it is counted in."""
+    if draft.family is not None:
+        return False  # Its rows are counted wherever they are.
     most = groups_of_a_unit(*_asked(draft))
     covered = most is not None and draft.max_groups >= most
     return not covered and not one_row_per_unit(draft.question.source, draft.catalogue)
@@ -254,6 +271,8 @@ def cuts_groups(draft: LimitedDraft) -> bool:
 def cuts_rows(draft: LimitedDraft) -> bool:
     """Whether a unit may have more rows in a group than are counted, where these matter."""
     source, keys = draft.question.source, draft.question.keys
+    if draft.family is not None:
+        return not one_row_per_unit(source, draft.catalogue)
     return not (only_units(draft) or one_row_per_unit(source, draft.catalogue) or one_row_per_group(source, keys))
 
 
@@ -388,7 +407,7 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
     noun, column = ("unit", "the unit") if unit.name is None else (unit.name, unit.identity)
     for measure, recipe in zip(draft.question.measures, draft.recipes, strict=True):
         if measure.statistic is Statistic.MEAN and not unit.is_row and cuts_rows(draft):
-            within = " in a group" if draft.question.keys else ""
+            within = " in a group" if draft.question.keys and draft.family is None else ""
             yield (
                 f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows}{within}; for "
                 f"the mean of each {noun}'s mean, of which no rows are drawn, average a sub-query that groups by "

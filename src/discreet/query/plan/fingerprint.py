@@ -91,7 +91,7 @@ _NAMES = stored_names(
         Case: "Case: branches otherwise facts",
         ExpressionFacts: "Facts: kind low high step members nullable",
         Noising: "Noising: gaussian numbers bundles selection max_groups",
-        NumberNoise: "NumberNoise: law change unit",
+        NumberNoise: "NumberNoise: law change unit spread?",
         Bundle: "Bundle: noises",
         DiscreteLaplaceLaw: "DiscreteLaplaceLaw: scale",
         RoundedGaussianLaw: "RoundedGaussianLaw: variance",

@@ -67,9 +67,10 @@ def can_cut(draft: LimitedDraft) -> bool:
 def kept_question(draft: LimitedDraft) -> Query:
     """Ask for the units that a question counts with all their rows, and for the others.
 
-    A unit is counted wholly if it is in no more groups than `max_groups`, and has no more rows than `max_rows` in any:
-    then, whatever the secret choice, all its rows are kept. With `Unit.rows_at_most` there are the rows of both kinds
-    too, those that are left out on average over the choice, and the sums of the question, without its limits.
+    A unit is counted wholly if it is in no more groups than `max_groups`, and has no more rows than `max_rows` in any,
+    or in all groups together where a family has one choice: then, whatever the secret choice, all its rows are kept.
+    With `Unit.rows_at_most` there are the rows of both kinds too, those that are left out on average over the choice,
+    and the sums of the question, without its limits.
     """
     each = _units(draft)
     measures, outputs = [Measure(Statistic.UNITS)], [OutputColumn(WHOLE, KeyValue(0)), OutputColumn(UNITS, _answer(0))]
@@ -148,7 +149,8 @@ def _is_whole(draft: LimitedDraft, each: _Units) -> Expression:
     if cuts_groups(draft):
         conditions.append(apply(_O.LESS_OR_EQUAL, each.groups, literal(draft.max_groups)))
     if cuts_rows(draft):
-        conditions.append(apply(_O.LESS_OR_EQUAL, each.most, literal(draft.max_rows)))
+        rows = each.most if draft.family is None else each.rows
+        conditions.append(apply(_O.LESS_OR_EQUAL, rows, literal(draft.max_rows)))
     whole = conditions[0] if len(conditions) == 1 else apply(_O.AND, *conditions)
     return when([(whole, literal(True))], literal(False))
 
@@ -181,6 +183,8 @@ def _totals(draft: LimitedDraft, each: _Units) -> Iterator[tuple[str, Expression
 
 def _kept(draft: LimitedDraft, each: _Units) -> Expression:
     """Return how many rows of a unit are kept, on average over the choice of its groups."""
+    if draft.family is not None:
+        return apply(_O.LEAST, each.rows, literal(draft.max_rows))
     if not cuts_groups(draft):
         return each.capped
     some = apply(_O.DIVIDE, apply(_O.MULTIPLY, each.capped, literal(draft.max_groups)), each.groups)

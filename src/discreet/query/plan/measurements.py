@@ -12,6 +12,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Measure, Statistic
 from discreet.query.engine import StageColumn, Wants
+from discreet.query.plan.contribution_limits import groups_of_a_unit
 from discreet.query.plan.draft import (
     Added,
     Averaged,
@@ -47,6 +48,7 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
     recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
     if not (work.numbers or work.picks or draft.groups is None):
         raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
+    _check_lists(draft, work.columns)
     return MeasuredDraft(
         **known_as(LimitedDraft, draft),
         columns=tuple(work.columns),
@@ -54,6 +56,17 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
         picks=tuple(work.picks),
         recipes=recipes,
     )
+
+
+def _check_lists(draft: LimitedDraft, columns: list[StageColumn]) -> None:
+    """Refuse what needs a scan of its own, in a family: its tables are counted in one, of the same rows."""
+    for column in columns:
+        if draft.family is not None and column.wants.distinct and column.grid is None and column.members is None:
+            raise Refused(
+                "distinct values of a column without a list are counted by a scan of their own, and tables of a "
+                "family share theirs, in which the same rows of a unit are counted",
+                way_out="declare the column with its categories or bounds, or publish this measure by its SQL",
+            )
 
 
 @final
@@ -75,8 +88,7 @@ class _MeasurementLists:
             case Statistic.COUNT:
                 return CountTerm(self._count(_argument(measure)))
             case Statistic.DISTINCT:
-                column = self._column(_argument(measure), Wants(distinct=True))
-                return CountTerm(self._number(Number(TallySpec.DISTINCT, column)))
+                return CountTerm(self._number(Number(TallySpec.DISTINCT, self._distinct(_argument(measure)))))
             case Statistic.SUM:
                 return self._sum(measure)
             case Statistic.MEAN:
@@ -118,6 +130,18 @@ class _MeasurementLists:
             if column.expression == argument and column.members is None:
                 return self._number(Number(TallySpec.COUNT, place))
         return self._number(Number(TallySpec.COUNT, self._column(argument, Wants())))
+
+    def _distinct(self, argument: Expression) -> int:
+        """Find the column whose distinct values are counted; in a family by public numbers of the values."""
+        facts, wants = argument.facts, Wants(distinct=True)
+        if self.draft.family is None:
+            return self._column(argument, wants)
+        if facts.kind is Kind.TEXT:
+            return self._column(argument, wants, members=facts.members)
+        whole = facts.kind is not Kind.REAL and facts.low is not None and facts.high is not None
+        grid = grid_of(facts, centred=False, called="COUNT(DISTINCT …)") if whole else None
+        # A grid that is coarser than the values would take two of them for one.
+        return self._column(argument, wants, grid=grid if grid is not None and grid.step <= 1 else None)
 
     def _sum(self, measure: Measure) -> Recipe:
         """Add up about the centre if a count is paid anyway, else about zero.
@@ -358,7 +382,24 @@ def reach_of(grid: Grid, centre: int) -> int:
 def bound_changes(draft: MeasuredDraft) -> SensitivityDraft:
     """Bound what one unit changes."""
     changes = tuple(change(draft, number) for number in draft.numbers)
-    return SensitivityDraft(**known_as(MeasuredDraft, draft), changes=changes)
+    spreads = tuple(_spread(draft, number) for number in draft.numbers)
+    return SensitivityDraft(**known_as(MeasuredDraft, draft), changes=changes, spreads=spreads)
+
+
+def _spread(draft: MeasuredDraft, number: Number) -> int | None:
+    """Return over how many groups a unit changes a number by what `change` says, where that is not `max_groups`.
+
+    Theorem     In a table of a family a unit has R rows in all groups together. What is added up row by row by at most
+                s each moves by c_g s in group g, with c_g >= 0 and the sum of c_g at most R: its l1 norm is at most
+                R s, and so is its l2 norm, as the sum of squares is at most the square of the sum. All rows in one
+                group reach both: that is one group of R rows. A count of units moves by 1 in each group with a row
+                of the unit, of which there are at most min(R, groups that a unit can be in).
+    """
+    if draft.family is None or number.tallying is not TallySpec.UNITS:
+        return None
+    groups = groups_of_a_unit(draft.question.source, draft.question.keys, draft.catalogue)
+    assert groups is not None
+    return min(draft.max_rows, groups)
 
 
 def change(draft: MeasuredDraft, number: Number) -> int:

@@ -122,13 +122,14 @@ def _root_down(square: Fraction) -> Fraction:
 def _laplace(draft: BundledDraft, epsilon: Fraction, hidden: Fraction | None) -> FinalDraft:
     each = epsilon / sum(parts(draft))
 
-    def fitted(change: int) -> NumberNoise:
-        unit = _unit(int(draft.max_groups * change / each), change)
+    def fitted(change: int, spread: int | None) -> NumberNoise:
+        groups = spread or draft.max_groups
+        unit = _unit(int(groups * change / each), change)
         steps = _in_units(draft, change, unit)
-        law = DiscreteLaplaceLaw(check_noise_scale(draft.max_groups * steps / each))
-        return NumberNoise(law=law, change=steps, unit=unit)
+        law = DiscreteLaplaceLaw(check_noise_scale(groups * steps / each))
+        return NumberNoise(law=law, change=steps, unit=unit, spread=spread)
 
-    noises = tuple(fitted(change) for change in draft.changes)
+    noises = tuple(map(fitted, draft.changes, draft.spreads))
     choosers = _choosers(draft, each / draft.max_groups, flips=True)
     return _noised(draft, noises, _selection(draft, LaplaceNoise(epsilon=each), hidden), choosers, gaussian=False)
 
@@ -140,13 +141,14 @@ def _gaussian(
     numbers, _ = parts(draft)
     each = mu_squared / numbers if numbers else Fraction(1)
 
-    def fitted(change: int) -> NumberNoise:
-        unit = _unit(math.isqrt(int(draft.max_groups * change**2 / each)), change)
+    def fitted(change: int, spread: int | None) -> NumberNoise:
+        groups = spread or draft.max_groups
+        unit = _unit(math.isqrt(int(groups * change**2 / each)), change)
         steps = _in_units(draft, change, unit)
-        law = RoundedGaussianLaw(check_noise_variance(draft.max_groups * steps**2 / each))
-        return NumberNoise(law=law, change=steps, unit=unit)
+        law = RoundedGaussianLaw(check_noise_variance(groups * steps**2 / each))
+        return NumberNoise(law=law, change=steps, unit=unit, spread=spread)
 
-    noises = tuple(fitted(change) for change in draft.changes)
+    noises = tuple(map(fitted, draft.changes, draft.spreads))
     selection = _selection(draft, GaussianNoise(squared_multiplier=1 / each), hidden)
     return _noised(draft, noises, selection, choosers, gaussian=True)
 

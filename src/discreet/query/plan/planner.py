@@ -89,6 +89,7 @@ class PricedQuery:
             max_rows_per_group=draft.max_rows,
             wants_units=asked or (several and draft.groups is None),
             max_inner=None if draft.nesting is None else draft.nesting.most,
+            family=draft.family,
         )
 
     @property
@@ -155,7 +156,10 @@ class PricedQuery:
     def fingerprint(self) -> str:
         """A text that is the same for the same question, limits and price, and for no other."""
         draft = self.draft
-        limits = draft.max_groups, draft.max_rows, *(() if draft.nesting is None else (draft.nesting.most,))
+        # With one row of a unit the limits of a family are those of a table by itself, as they always were.
+        chosen = ("family",) if draft.family is not None and draft.max_rows > 1 else ()
+        nested = () if draft.nesting is None else (draft.nesting.most,)
+        limits = draft.max_groups, draft.max_rows, *nested, *chosen
         return fingerprint(draft.question, limits, self.event.to_json(), draft.noising, self._priced)
 
     @property

@@ -292,6 +292,18 @@ class Session:
         """
         offer = Offer(epsilon=epsilon, rho=rho)
         limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group)
+        return self._ask_kept(query, offer, keys=keys, limits=limits, idempotency_key=idempotency_key)
+
+    def _ask_kept(
+        self,
+        query: str,
+        offer: Offer,
+        *,
+        keys: Keys | None = None,
+        limits: UnitLimits | None = None,
+        idempotency_key: str | None = None,
+    ) -> Plan:
+        """Read a question, and price its kept share; limits may be those of a family."""
         self._desk.check_open()
         _check_key(idempotency_key)
         options, question = self._read_question(query, self._catalogue, keys, limits)

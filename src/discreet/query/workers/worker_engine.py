@@ -485,7 +485,7 @@ def _secrets(stages: Sequence[Stage]) -> str:
     shared = share(stages)
     together = {member.place for one in shared for member in one.members}
     alone = [place for place, stage in enumerate(stages) if stage.unit is not None and place not in together]
-    needed = sum(1 + len(one.members) for one in shared) + len(alone)
+    needed = sum(1 + one.choices for one in shared) + len(alone)
     return "".join(read(_KEY).hex() for _ in range(2 * needed))
 
 

@@ -144,14 +144,6 @@ def bounded_words(published: Published) -> str:
     unit = published.plan.policy.unit
     if unit.is_row:
         return "This holds whatever else is known or published later, and for everything computed from these tables."
-    groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
-    rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
-    apart = (
-        " Tables with other groups can leave out other rows: totals of the same thing then differ from table to table "
-        "by more than the noise."
-        if len({tuple(one.name for one in table.raw.columns if not one.measured) for table in published.tables}) > 1
-        else ""
-    )
     told = (
         "how many these are was measured and is told with the tables"
         if any(table.plan.kept_of for table in published.tables)
@@ -159,10 +151,51 @@ def bounded_words(published: Published) -> str:
     )
     windows = "" if unit.window is None else f"The promise is for one {unit.window}: {unit.several_windows}. "
     return (
-        f"{windows}To keep this promise, contributions are bounded: one {unit.noun} is counted in at most {groups} of "
-        f"a table, with at most {rows} in each, chosen at random if there are more. So the tables are about the "
-        f"counted rows: their totals leave the others out, and {told}.{apart} The promise "
-        "holds whatever else is known or published later, and for everything computed from these tables."
+        f"{windows}To keep this promise, contributions are bounded: {_limits_words(published)}. So the tables are "
+        f"about the counted rows: their totals leave the others out, and {told}."
+        f"{_apart(published)} The promise holds whatever else is known or published later, and for everything "
+        "computed from these tables."
+    )
+
+
+def _limits_words(published: Published) -> str:
+    """Say the limits of tables by themselves, and those of every family."""
+    unit, families = published.plan.policy.unit, _families(published)
+    told = []
+    if any(table.plan.limits.family is None for table in published.tables):
+        groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
+        rows = "one row" if unit.max_rows_per_group == 1 else f"{unit.max_rows_per_group} rows"
+        own = " by itself" if families else ""
+        told.append(f"one {unit.noun} is counted in at most {groups} of a table{own}, with at most {rows} in each")
+    for name, most in families.items():
+        rows = "one row" if most == 1 else f"{most} rows"
+        told.append(
+            f"one {unit.noun} is counted with at most {rows}, the same ones, in all tables of {name!r}, so that their "
+            "exact totals agree"
+        )
+    return f"{'; '.join(told)}, chosen at random if there are more"
+
+
+def _families(published: Published) -> dict[str, int]:
+    """Return how many rows of a unit each family counts."""
+    unit, limits = published.plan.policy.unit, [table.plan.limits for table in published.tables]
+    return {one.family.name: one.rows_in_family(unit) or 1 for one in limits if one.family is not None}
+
+
+def _apart(published: Published) -> str:
+    """Say that totals can differ, where tables choose their rows by themselves."""
+    named = [table.plan.limits.family.name for table in published.tables if table.plan.limits.family is not None]
+    alone = {
+        tuple(one.name for one in table.raw.columns if not one.measured)
+        for table in published.tables
+        if table.plan.limits.family is None
+    }
+    if len(alone) + len(set(named)) <= 1:
+        return ""
+    several = "Tables that are not of one family" if named else "Tables with other groups"
+    return (
+        f" {several} can leave out other rows: totals of the same thing then differ from table to table by more than "
+        "the noise."
     )
 
 

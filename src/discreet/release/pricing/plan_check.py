@@ -13,7 +13,8 @@ from discreet.privacy.relation import Relation
 from discreet.query.ast import Key, Query, ReleasedMeasure, Statistic
 from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.parse.select import read
-from discreet.query.policy import public
+from discreet.query.plan.contribution_limits import groups_of_a_unit
+from discreet.query.policy import Unit, public
 from discreet.query.session.catalogue_builder import check_apart, nearest
 from discreet.query.session.policy_file import TablePolicy
 from discreet.release.levels_and_families import GroupingColumns, identifier
@@ -28,7 +29,7 @@ from discreet.release.plan import (
     place_of,
     told_at,
 )
-from discreet.release.pricing.priced_release import PricedRelease
+from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import read_table
 from discreet.release.pricing.release_price import price
 from discreet.schema.toml_document import Place
@@ -99,7 +100,7 @@ def check(plan: ReleasePlan, *, tables: Mapping[str, Any] | None = None) -> Chec
     priced = price(plan, tables=tables)
     _raise(list(_found(plan, ("invariants",) if plan.invariants else ("publish",), _check_tidy, plan, priced)))
     _check_lifetime(plan, priced)
-    return Checked(plan=plan, priced=priced, notes=tuple(_notes(plan)))
+    return Checked(plan=plan, priced=priced, notes=tuple(_notes(plan, priced)))
 
 
 def _catalogue(plan: ReleasePlan, tables: Mapping[str, Any] | None) -> Catalogue:
@@ -188,13 +189,13 @@ def _check_lifetime(plan: ReleasePlan, priced: PricedRelease) -> None:
             )
 
 
-def _notes(plan: ReleasePlan) -> Iterator[str]:
-    unit = plan.policy.unit
-    if not unit.is_row and any(table.family for table in plan.tables):
-        yield (
-            f"which rows of a {unit.noun} with several rows are counted is chosen for each table anew: tables of a "
-            f"family add up as far as each {unit.noun} has one row in a period"
-        )
+def _notes(plan: ReleasePlan, priced: PricedRelease) -> Iterator[str]:
+    families: dict[str, list[PricedTable]] = {}
+    for table in priced.tables:
+        if table.priced.draft.family is not None:
+            families.setdefault(table.priced.draft.family, []).append(table)
+    for name, tables in families.items():
+        yield from _family_notes(plan.policy.unit, name, tables)
     if plan.from_data:
         fields = ", ".join(fact.field for fact in plan.from_data)
         yield (
@@ -203,6 +204,57 @@ def _notes(plan: ReleasePlan) -> Iterator[str]:
         )
     if plan.schedule.column is None and plan.schedule.first is not None:
         yield "no column is named in [schedule], so every release is about all rows that are there at that time"
+
+
+_MORE_NOISE = 1.1  # From here on it is told that the one choice of a family costs accuracy.
+
+
+def _family_notes(unit: Unit, name: str, tables: Sequence[PricedTable]) -> Iterator[str]:
+    """Say how many rows of a unit a family counts, where its tables by themselves would count more, and what it costs.
+
+    By itself a table has limits L and M, so that one unit moves it by L M rows at most, and by √L M in the l2 norm.
+    """
+    rows = tables[0].priced.draft.max_rows
+    counted = "one row" if rows == 1 else f"at most {rows} rows"
+    yield (
+        f"tables of {name!r} count the same rows: {counted} of a {unit.noun} in all groups together, chosen at random "
+        "once for all of them, so that exact totals, margins and levels agree"
+    )
+    most = max(_own_groups(unit, table) * _own_rows(unit, table) for table in tables)
+    if most > rows:
+        yield (
+            f"a table by itself would count up to {most} rows of a {unit.noun} in several groups; to count more in "
+            f"those of {name!r}, say max_rows, up to {unit.max_groups * unit.max_rows_per_group}: noise grows with it"
+        )
+    if tables[0].plan.limits.max_groups is not None:
+        yield f"max_groups changes nothing in {name!r}: its tables count the chosen rows in whatever groups these are"
+    dearer = {table.name: ratio for table in tables if (ratio := _more_noise(unit, table)) > _MORE_NOISE}
+    if dearer:
+        listed = ", ".join(f"{table} {ratio:.2g} times" for table, ratio in dearer.items())
+        yield (
+            f"noise in tables of {name!r} is larger than in tables with choices of their own: {listed} at equal price; "
+            f"say a smaller max_rows for less, or publish these tables by their SQL, where they do not add up"
+        )
+
+
+def _own_groups(unit: Unit, table: PricedTable) -> int:
+    question = table.priced.question
+    most = groups_of_a_unit(question.source, question.keys, table.priced.draft.catalogue)
+    return min(table.plan.limits.max_groups or unit.max_groups, most or unit.max_groups)
+
+
+def _own_rows(unit: Unit, table: PricedTable) -> int:
+    return table.plan.limits.max_rows_per_group or unit.max_rows_per_group
+
+
+def _more_noise(unit: Unit, table: PricedTable) -> float:
+    """Return the largest factor by which a number of a table has more noise than by the limits of the table alone."""
+    draft, groups, rows = table.priced.draft, _own_groups(unit, table), _own_rows(unit, table)
+    pairs = [(spread or 1, 1 if spread else draft.max_rows) for spread in draft.spreads]
+    own = [(groups, 1 if spread else rows) for spread in draft.spreads]
+    power = 0.5 if draft.noising.gaussian else 1.0
+    factors = [(a**power * b) / (c**power * d) for (a, b), (c, d) in zip(pairs, own, strict=True)]
+    return max(factors, default=draft.max_rows / (groups * rows))
 
 
 # --- checking_parts: What can be found wrong in each part of a plan. ---

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -57,8 +57,11 @@ def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period
     except Refused as refused:
         raise located(plan, place_of(plan, table.name, "sql", _word(table, refused)), _helpful(refused)) from None
     options = reading.options.tightened(table.limits)
-    question = reading.question if table.kept_of is None else _kept(plan, table, catalogue, reading.question, options)
-    return TableReading(sql=sql, question=question, options=options, keys=keys)
+    if table.kept_of is None:
+        return TableReading(sql=sql, question=reading.question, options=options, keys=keys)
+    # What it asks is about units, one row each: no family has a choice of these.
+    question = _kept(plan, table, catalogue, reading.question, options)
+    return TableReading(sql=sql, question=question, options=replace(options, family=None), keys=keys)
 
 
 def _kept(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, question: Query, options: PrivacyOptions) -> Query:
@@ -173,14 +176,15 @@ class Quote:
         return worst**2 * tried if self.gaussian else worst * tried
 
     def offer(self, priced: PricedQuery) -> dict[str, Any]:
-        """Return what `Session.sql` must be told to make the same price."""
+        """Return what `Session.sql` must be told to make the same price, but for the choice of a family."""
         spend = priced.spend
         said = {"rho": spend.rho, "epsilon": spend.epsilon, "delta": self.delta}
         keys = {name: list(values) for name, values in self.reading.keys.items()}
+        limits = {name: getattr(self.table.limits, name) for name in ("max_groups", "max_rows_per_group")}
         if self.table.kept_of is not None:
-            said |= {"keys": keys} | asdict(self.table.limits)
+            said |= {"keys": keys} | limits
             return {name: value for name, value in said.items() if value}
-        listed = {"expected": dict(self.table.expected), "keys": keys} | asdict(self.table.limits)
+        listed = {"expected": dict(self.table.expected), "keys": keys} | limits
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:

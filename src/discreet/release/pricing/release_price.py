@@ -14,7 +14,7 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query.plan.planner import PricedQuery, errors_of, joint_event, relative_errors_of
 from discreet.release.cumulative.series_price import PricedRunning, price_running
-from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, told_at
+from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, place_of, told_at
 from discreet.release.pricing.budget_split import divide
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
@@ -54,6 +54,7 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     chosen = plan.schedule.period(0) if period is None else period
     quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
     priced = divide(plan, quotes)
+    _check_families(plan, quotes, priced)
     event = joint_event(one.event for one in priced)
     series = tuple(_series(plan, index) for index in range(len(plan.running)))
     at = plan.allowance.delta or Fraction(0)
@@ -68,6 +69,22 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
         lifetime=releases_held(plan, event, [one.event for one in series]),
         running=series,
     )
+
+
+def _check_families(plan: ReleasePlan, quotes: Sequence[Quote], priced: Sequence[PricedQuery]) -> None:
+    """Refuse a family that one scan cannot count, before it is paid for: its tables would choose different rows."""
+    from discreet.query.engines.shared_scans import share
+
+    families: dict[str, list[PricedQuery]] = {}
+    for one in priced:
+        if one.draft.family is not None:
+            families.setdefault(one.draft.family, []).append(one)
+    for name, tables in families.items():
+        try:
+            share([one.stage for one in tables])
+        except Refused as refused:
+            first = next(quote.table.name for quote in quotes if quote.table.family == name)
+            raise located(plan, place_of(plan, first), refused) from None
 
 
 def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int | None:

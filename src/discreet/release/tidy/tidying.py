@@ -133,10 +133,7 @@ Tables: TypeAlias = Mapping[str, PublishedTable]
 NO_INTERVAL = "tidy values have been moved; the ± of the raw table is about the raw value"
 TIDIED = "tidy: moved to where the exact value surely is, which makes small values a little too large on average"
 FEW = "tidy means are missing where too few rows are in a group to tell: their interval holds all that they can be"
-LIMITS = (
-    "exact tables of one family add up if nobody has more rows than the limits of each of them let through; if "
-    "somebody has, tidy values lie between what the tables say"
-)
+LIMITS = "exact tables of one family count the same rows, so they add up whatever the limits leave out"
 
 
 def tidy_tables(plan: ReleasePlan, tables: Sequence[PublishedTable]) -> tuple[PublishedTable, ...]:
