@@ -214,9 +214,9 @@ def _bounds(asked: Aggregate, most: int) -> tuple[Fraction, Fraction]:
 # From released numbers alone: shares and totals with intervals, and the sentences that go with an answer.
 
 
-# Of a standard deviation, for at least 95 %. Two equal Laplace noises together reach 2.91 of one, Gaussian ones 2.78;
-# one by itself reaches with 97.5 % 2.61 and 2.25, two together 3.49 and 3.18: both bounds then hold with 95 %.
-_BOTH, _EACH, _BOTH_SURELY = Fraction(292, 100), Fraction(262, 100), Fraction(350, 100)
+# Of a standard deviation, with 97.5 %: one Laplace noise reaches 2.61 and two equal ones together 3.49, Gaussian ones
+# 2.25 and 3.18. Two such bounds hold at once with 95 %.
+_EACH, _BOTH = Fraction(262, 100), Fraction(350, 100)
 
 
 @final
@@ -297,7 +297,7 @@ def kept_share(table: ReleaseTable, deviations: Mapping[str, Fraction], unit: Un
     }
     rows = None
     if ALL_ROWS in totals:
-        error = _EACH * deviations[LEFT_OUT] + 1, _BOTH_SURELY * deviations[ALL_ROWS] + 1
+        error = _EACH * deviations[LEFT_OUT] + 1, _BOTH * deviations[ALL_ROWS] + 1
         rows = _kept_rows(cells[LEFT_OUT][1], totals[ALL_ROWS].value, error)
     return KeptShare(unit=unit, units=units, rows=rows, totals=totals, cost=table.cost, release=table)
 

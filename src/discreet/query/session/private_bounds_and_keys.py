@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
 from typing import TYPE_CHECKING, final
 
-from discreet.errors import InvalidParameter
-from discreet.exact import Number, exact, integer
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused
+from discreet.exact import Number, exact, integer, positive
 from discreet.formatting import record
+from discreet.query.answer_columns import Cell
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from discreet.query.plan.answers import root_up
+from discreet.query.plan.planner import joint_event
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.builder import name, word
 from discreet.query.session.catalogue_builder import nearest
@@ -19,17 +22,21 @@ from discreet.query.session.requests import Offer
 from discreet.schema.columns import Bound, Declared, Kind, between, categories
 
 if TYPE_CHECKING:
+    from discreet.query.session.plans import Plan
     from discreet.query.session.session import Session
 
 __all__ = [
     "PrivateBounds",
     "PrivateKeys",
     "PrivateLimit",
+    "ProposedLimits",
+    "UnitHistogram",
     "column_of",
     "private_bounds",
     "private_keys",
     "private_limit",
     "private_table",
+    "proposed_limits",
     "with_declared",
 ]
 
@@ -247,6 +254,143 @@ def _declared(first: Bound, last: Bound, widest: Declared) -> Declared:
     if widest.facts.kind is Kind.INTEGER and all(end.denominator == 1 for end in ends):
         return between(*map(int, ends), step=widest.facts.step, whole=widest.whole)
     return between(*ends, step=widest.facts.step)
+
+
+# --- private_limits ---
+# Both contribution limits from private histograms of rows and groups for each unit, in bins that double.
+
+
+_SURE = Fraction(22, 10)  # Standard deviations of a sum of Laplace or Gaussian noises: at least 95 %, whatever weights.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnitHistogram:
+    """How many units have up to 1, 2, 4, 8 … rows (or groups), and how many have more than the last, each with noise.
+
+    Theorem     A unit is in one bin: one unit more or less changes one number by one, and all are paid like one.
+    """
+
+    ends: tuple[int, ...]  # the largest number of each bin but the last, which is for more than these
+    units: tuple[Fraction, ...]  # one more than there are ends
+    deviation: Fraction  # of the noise of each
+
+    def limit(self, coverage: Fraction) -> int:
+        """Return the least end that a share `coverage` of units does not exceed, as far as noise lets tell."""
+        total = max(Fraction(1), sum(self.units, Fraction(0)))
+        for place, end in enumerate(self.ends[:-1]):
+            above = self.units[place + 1 :]
+            unsure = _SURE * root_up(self.deviation**2 * len(above))
+            if sum(above, Fraction(0)) <= max((1 - coverage) * total, unsure):
+                return end
+        return self.ends[-1]
+
+    @property
+    def total(self) -> Cell:
+        """The number of rows of all units, none with more than the last end: noise, and the width of the bins."""
+        tops = (*self.ends, self.ends[-1])
+        floors = (1, *(end + 1 for end in self.ends[:-1]), self.ends[-1])
+        low, high = (
+            sum((weight * units for weight, units in zip(weights, self.units, strict=True)), Fraction(0))
+            for weights in (floors, tops)
+        )
+        off = _SURE * self.deviation * root_up(Fraction(sum(top * top for top in tops)))
+        middle = (low + high) / 2
+        return Cell(middle, high + off - middle, low - off, high + off)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ProposedLimits:
+    """Contribution limits that most units keep, and the private histograms that they come from.
+
+    Args:
+        max_rows_per_group: How many rows most units have in a group; in all, where no groups were named.
+        max_groups: In how many groups most units are.
+        rows: Units by rows.
+        groups: Units by groups; None where none were named.
+        releases: The answers.
+    """
+
+    max_rows_per_group: int
+    max_groups: int
+    rows: UnitHistogram
+    groups: UnitHistogram | None
+    releases: tuple[ReleaseTable, ...]
+
+    __repr__ = record
+
+
+def proposed_limits(
+    session: Session,
+    *,
+    most: int,
+    epsilon: Number | None = None,
+    rho: Number | None = None,
+    table: str | None = None,
+    groups: Sequence[str] = (),
+    coverage: Number = _USUAL,
+) -> ProposedLimits:
+    """Propose both limits from private histograms; with groups each of the two takes half of what is spent."""
+    known = private_table(session.catalogue, table)
+    if known.unit is None:
+        raise InvalidParameter("rows are the units here: each is in one group, once")
+    if session.chain is not None:
+        raise Refused(
+            "limits are proposed for one unit, and two are protected here, one within the other",
+            way_out="find them with dp.private_limit, or in a session on the inner unit alone",
+        )
+    cap, share = integer(most, name="most"), _share(coverage)
+    if not 2 <= cap <= _WIDEST:
+        raise InvalidParameter(f"most must be from 2 to {_WIDEST:,}: below there is nothing to find")
+    keys = [name(column_of(known, one).name) for one in groups]
+    unit, source = name(known.unit), name(known.name)
+    pairs = f"SELECT {', '.join([unit, *keys])}, COUNT(*) AS n FROM {source} GROUP BY {', '.join([unit, *keys])}"
+    each = f"SELECT {unit}, COUNT(*) AS g, MAX(n) AS m FROM ({pairs}) AS pairs GROUP BY {unit}"
+    parts = 2 if keys else 1
+    offer = Offer(
+        epsilon=None if epsilon is None else positive(epsilon, name="epsilon") / parts,
+        rho=None if rho is None else positive(rho, name="rho") / parts,
+    )
+    plans = [session._ask(_binned(each, what, cap), offer, keys={"bin": _bins(cap)}) for what in "mg"[:parts]]
+    joint = joint_event(plan.event for plan in plans)
+    if not session.affords(joint, at_once=parts == 1):
+        raise BudgetExceeded(asked=" and ".join(plan.cost for plan in plans), left=session.left)
+    releases = tuple(plan.release() for plan in plans)
+    found = [_histogram(cap, plan, told) for plan, told in zip(plans, releases, strict=True)]
+    rows, by_group = found[0], found[1] if keys else None
+    return ProposedLimits(
+        max_rows_per_group=rows.limit(share),
+        max_groups=1 if by_group is None else by_group.limit(share),
+        rows=rows,
+        groups=by_group,
+        releases=releases,
+    )
+
+
+_WIDEST = 1 << 30
+
+
+def _ends(most: int) -> tuple[int, ...]:
+    """Return 1, 2, 4, … below `most`, and itself."""
+    doubled = [1 << power for power in range(most.bit_length()) if 1 << power < most]
+    return (*doubled, most)
+
+
+def _bins(most: int) -> list[int]:
+    return [*range(len(_ends(most)) + 1)]
+
+
+def _binned(each: str, what: str, most: int) -> str:
+    """Count units by the bin of one of their numbers."""
+    cases = " ".join(f"WHEN {what} <= {end} THEN {place}" for place, end in enumerate(_ends(most)))
+    bins = f"SELECT CASE {cases} ELSE {len(_ends(most))} END AS bin FROM ({each}) AS units"
+    return f"SELECT bin, COUNT(*) AS units FROM ({bins}) AS bins GROUP BY bin"
+
+
+def _histogram(most: int, plan: Plan, told: ReleaseTable) -> UnitHistogram:
+    units = tuple(Fraction(told["units"][place].value) for place in range(len(told)))
+    return UnitHistogram(_ends(most), units, plan.deviations["units"])
 
 
 # --- private_keys: Find group keys in the data, as a step that is priced, charged and visible. ---

@@ -46,6 +46,7 @@ from discreet.query.session.requests import Expectation, Keys, Offer, Request, a
 
 if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy
+    from discreet.query.session.private_bounds_and_keys import ProposedLimits
 
 __all__ = ["Described", "Session"]
 
@@ -315,6 +316,44 @@ class Session:
                 way_out="ask the question itself, without kept_share",
             )
         return self._kept_plan(query, limited, spend, idempotency_key)
+
+    def limits(
+        self,
+        *,
+        most: int,
+        epsilon: Number | None = None,
+        rho: Number | None = None,
+        table: str | None = None,
+        groups: Sequence[str] = (),
+        coverage: Number = "0.98",
+    ) -> ProposedLimits:
+        """Propose contribution limits from private histograms of rows and groups for each unit, which are charged.
+
+        A unit is in one bin of rows (1, 2, 3 to 4, 5 to 8, …), so all bins are paid like one number. The limits are
+        those that a share `coverage` of units does not exceed, as far as noise lets tell; declare them with the unit
+        of the next session. `rows.total` estimates the number of all rows from the same bins, for free, where no
+        groups are named: within noise and the width of the bins.
+
+        Args:
+            most: The largest limit worth considering, and the last bin; from 2.
+            epsilon: What to spend; say this or `rho`.
+            rho: What to spend of zero-concentrated privacy.
+            table: The table, where there are several.
+            groups: The columns that answers are grouped by; then half of the price is for the number of groups, and
+                rows are those of one group.
+            coverage: The share of units that shall have no more.
+
+        Returns:
+            Both limits, and the histograms that they come from.
+
+        Raises:
+            InvalidParameter: If rows are the units.
+            BudgetExceeded: If the session cannot pay; nothing is read.
+        """
+        from discreet.query.session.private_bounds_and_keys import proposed_limits
+
+        said = {"epsilon": epsilon, "rho": rho}
+        return proposed_limits(self, most=most, table=table, groups=groups, coverage=coverage, **said)
 
     def batch(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.

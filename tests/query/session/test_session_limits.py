@@ -1,0 +1,91 @@
+"""Contribution limits from private histograms: one bin a unit, charged like any question, and totals from the bins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import discreet as dp
+from discreet.query.session.private_bounds_and_keys import UnitHistogram, _ends
+
+SIZES = [1] * 500 + [2] * 300 + [3] * 150 + [7] * 45 + [30] * 5
+
+
+def opened(epsilon: int = 100) -> dp.Session:
+    rows = [{"h": unit, "city": "abc"[row % 3]} for unit, size in enumerate(SIZES) for row in range(size)]
+    return dp.Session(
+        pa.Table.from_pylist(rows),
+        unit=dp.Unit("h"),
+        budget=dp.Budget(epsilon=epsilon),
+        columns={"city": dp.categories(["a", "b", "c"])},
+        ledger="memory",
+        dataset="t",
+        principal="ana",
+    )
+
+
+def test_limits_are_those_that_most_units_keep() -> None:
+    with opened() as session:
+        found = session.limits(most=64, epsilon=50)
+        assert found.rows.ends == (1, 2, 4, 8, 16, 32, 64)
+        assert found.max_rows_per_group == 8  # 5 of 1,000 have more, and 50 more than 4
+        assert found.max_groups == 1
+        assert session.limits(most=64, epsilon=25, coverage="0.9").max_rows_per_group == 4
+        assert session.spent.epsilon == 75
+
+
+def test_groups_and_rows_in_each_are_found_for_half_of_the_price_each() -> None:
+    with opened() as session:
+        found = session.limits(most=16, epsilon=80, groups=["city"])
+        assert (found.max_rows_per_group, found.max_groups) == (4, 4)  # up to 3 groups, and 10 rows in each of few
+        assert found.groups is not None
+        assert session.spent.epsilon == 80
+        charges = [entry for entry in session.history() if entry.kind == "charge"]
+        assert len(charges) == 2
+
+
+@pytest.mark.parametrize("price", [{"epsilon": 1}, {"epsilon": Fraction(1, 10)}])
+def test_the_total_of_the_bins_holds_the_number_of_all_rows(price: dict[str, Any]) -> None:
+    with opened() as session:
+        total = session.limits(most=32, **price).rows.total
+    assert total.low is not None
+    assert total.high is not None
+    assert total.low - 2000 < sum(SIZES) < total.high + 2000  # far beyond the noise of both prices
+    assert total.low < total.value < total.high
+
+
+def test_without_noise_ends_are_the_least_and_most_that_bins_hold() -> None:
+    ends = _ends(32)
+    units = [sum(low < size <= high for size in SIZES) for low, high in zip((0, *ends), ends, strict=False)]
+    exact = UnitHistogram(ends, (*map(Fraction, units), Fraction(0)), Fraction(0))
+    assert exact.total.low == 500 + 2 * 300 + 3 * 150 + 5 * 45 + 17 * 5
+    assert exact.total.high == 500 + 2 * 300 + 4 * 150 + 8 * 45 + 32 * 5
+    assert exact.total.low <= sum(SIZES) <= exact.total.high
+
+
+def test_noise_alone_proposes_no_large_limit() -> None:
+    """Where nothing but noise is above a limit, that limit is enough, whatever the noise came out as."""
+    noisy = UnitHistogram(
+        (1, 2, 4, 8), (Fraction(100), Fraction(9), Fraction(-8), Fraction(7), Fraction(5)), Fraction(10)
+    )
+    assert noisy.limit(Fraction(98, 100)) == 1
+    sure = UnitHistogram(
+        (1, 2, 4, 8), (Fraction(100), Fraction(0), Fraction(0), Fraction(90), Fraction(0)), Fraction(10)
+    )
+    assert sure.limit(Fraction(98, 100)) == 8
+
+
+def test_what_cannot_be_paid_is_not_half_bought() -> None:
+    with opened(epsilon=1) as session:
+        with pytest.raises(dp.BudgetExceeded):
+            session.limits(most=8, epsilon="1.5", groups=["city"])
+        assert session.spent.epsilon == 0
+
+
+@pytest.mark.parametrize(("words", "reason"), [({"most": 1}, "from 2"), ({"most": 8, "coverage": 1}, "coverage")])
+def test_nonsense_is_refused(words: dict[str, Any], reason: str) -> None:
+    with opened() as session, pytest.raises(dp.InvalidParameter, match=reason):
+        session.limits(epsilon=1, **words)
