@@ -122,16 +122,18 @@ class BudgetNow:
         account, spent = ledger.account, ledger.spent(at=at)
         left = ledger.left(principal=principal, project=project)
         quotas = ledger.quotas_left(principal=principal, project=project)
+        within = "".join(f", and {budget.describe()} for one {unit}" for unit, budget in account.nested)
+        nested = "".join(f". For one {unit}: {money(own, rest)}" for unit, own, rest in ledger.nested_left())
         return cls(
             dataset=account.dataset,
-            guarantee=f"{account.budget.describe()} for one {noun or account.unit} ({account.relation.value})",
+            guarantee=f"{account.budget.describe()} for one {noun or account.unit} ({account.relation.value}){within}",
             charges=spent.charges,
             budget=_amount(account.budget, down, account.budget.describe()),
             spent=_amount(spent, up, spent.describe()),
             left=_left(left),
             share_left=left.share,
             quotas=[QuotaNow(quota=text, left=_left(rest)) for text, rest in quotas],
-            sentence=money(spent, left),
+            sentence=f"{money(spent, left)}{nested}",
             more=left.more,
         )
 

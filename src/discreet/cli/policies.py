@@ -88,8 +88,7 @@ def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
 
     One that is not there yet is not made. A ledger may also be named itself.
     """
-    from discreet.ledger import Account, Ledger
-    from discreet.privacy import Relation
+    from discreet.ledger import Ledger
 
     if path.suffix == ".ledger":
         with Ledger.open(path, _only_account(path)) as ledger:
@@ -100,7 +99,7 @@ def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
         raise InvalidParameter(f"there is no ledger {policy.ledger.name} yet: the first release or query makes it")
     place = policy.ledger if policy.ledger.exists() else "memory"
     budget = declared_in(policy.ledger, policy.dataset, anchor=policy.anchor, said=policy.budget) or policy.budget
-    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, budget)
+    account = replace(policy.account, budget=budget)
     with Ledger.open(place, account, anchor=policy.anchor, quotas=policy.quotas) as ledger:
         yield ledger
 

@@ -82,7 +82,8 @@ def _few(labels: list[str]) -> str:
 def standing(file: Path) -> Series:
     """Tell where a plan stands today."""
     plan = read_release_plan(file)
-    return series(plan, today=_today(), event=price(plan).event)
+    priced = price(plan)
+    return series(plan, today=_today(), event=priced.event, nested=priced.nested)
 
 
 def period_of(plan: ReleasePlan, label: str | None) -> Period | None:

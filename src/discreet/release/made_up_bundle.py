@@ -60,6 +60,7 @@ def dummy(
         period=chosen,
         tables=tidy_tables(plan, drawn) if plan.output.tidy else drawn,
         event=priced.event,
+        nested=priced.nested,
         relation=priced.relation,
         epsilon=priced.epsilon,
         delta=priced.delta,

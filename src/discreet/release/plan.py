@@ -185,7 +185,7 @@ def catalogue_of(plan: ReleasePlan, tables: Mapping[str, Any] | None = None) -> 
     with ExitStack() as opened:
         schemas = _DeclaredSchemas(policy, _public_engine(sources, opened))
         columns = {name: table.columns for name, table in policy.tables.items()}
-        return build_catalogue(schemas, sources, unit=policy.unit, columns=columns)
+        return build_catalogue(schemas, sources, unit=policy.counted, columns=columns, chain=policy.chain)
 
 
 def catalogue_in(catalogue: Catalogue, plan: ReleasePlan, period: Period) -> Catalogue:
@@ -241,7 +241,7 @@ class _DeclaredSchemas:
         self._policy, self._engine = policy, engine
 
     def columns(self, table: str) -> Mapping[str, Kind]:
-        unit, declared = self._policy.unit, self._policy.tables[table].columns
+        unit, declared = self._policy.counted, self._policy.tables[table].columns
         # A format is for texts: a column that has one is stored so.
         kinds = {name: column.facts.kind if column.format is None else Kind.TEXT for name, column in declared.items()}
         if not kinds and unit.is_row:

@@ -161,6 +161,8 @@ class PublishModel(WishModel):
     max_rows: Count | None = None
     """In a family of several tables: how many rows of a unit are counted in all groups of a table together, the same
     in each; max_rows_per_group if nothing is said."""
+    max_inner: Count | None = None
+    """How many inner units of a unit are counted at most, where fewer than [unit] allows are enough."""
 
 
 class InvariantModel(Strict):

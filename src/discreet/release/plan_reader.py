@@ -339,7 +339,7 @@ def table_of(said: PublishModel) -> TablePlan:
 
 
 def _limits(said: PublishModel) -> UnitLimits:
-    return UnitLimits(max_groups=said.max_groups, max_rows_per_group=said.max_rows_per_group)
+    return UnitLimits(max_groups=said.max_groups, max_rows_per_group=said.max_rows_per_group, max_inner=said.max_inner)
 
 
 def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], schedule: Schedule) -> GroupingFamily:

@@ -74,3 +74,4 @@ class Published:
     ledger: LedgerMark | None  # None for a dummy, which is made of invented rows and costs nothing
     signer: PublicKey | None = None  # whose signature the bundle bears
     running: tuple[RunningRelease, ...] = ()  # series that go on, each paid for by itself
+    nested: tuple[Event, ...] = ()  # of the whole release, for the inner unit of a chain

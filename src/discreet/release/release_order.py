@@ -193,7 +193,8 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     plans = {table.name: ask_table(session, table) for table in priced.tables}
     joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
     for table in priced.tables:
-        if (plans[table.name].event, plans[table.name].variances) != (table.priced.event, table.priced.variances):
+        own, said = plans[table.name], table.priced
+        if (own.event, own.nested, own.variances) != (said.event, said.nested, said.variances):
             raise Refused(
                 f"table {table.name!r} has another price or other noise on the data than by the plan",
                 reason="a source has columns of other kinds than the plan declares",
@@ -261,6 +262,7 @@ def _published(priced: PricedRelease, released: JointRelease, mark: LedgerMark) 
         period=priced.period,
         tables=tidy_tables(priced.plan, tables) if priced.plan.output.tidy else tables,
         event=priced.event,
+        nested=priced.nested,
         relation=priced.relation,
         epsilon=priced.epsilon,
         delta=priced.delta,

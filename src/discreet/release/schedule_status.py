@@ -6,7 +6,7 @@ All of it follows from the plan and the ledger, which are public; no private dat
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -14,10 +14,9 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.formatting import significant_up
-from discreet.ledger import Account, Ledger
+from discreet.ledger import Ledger
 from discreet.ledger.charge_record import Entry
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
 from discreet.query import Session
 from discreet.release.plan import Allowance, Every, Period, ReleasePlan, Schedule, release_key
 
@@ -112,6 +111,7 @@ def series(
     today: date,
     event: Event | None = None,
     principal: str = "",
+    nested: Sequence[Event] = (),
 ) -> Series:
     """Tell which periods of a plan were released, which are due, and how many more the budget holds.
 
@@ -125,6 +125,7 @@ def series(
         today: The day for which to tell it.
         event: What the next release spends.
         principal: Who would release.
+        nested: What it spends for the inner unit of a chain, such as `price(plan).nested`.
 
     Returns:
         The periods that are `released` and `due`, the `next` one, and how many `more` there may be; it prints so.
@@ -143,8 +144,11 @@ def series(
     """
     with plan_ledger(plan, ledger) as book:
         history = book.history()
-        cost = event if event is not None else _newest(plan, history)
-        limits = () if cost is None else book.times_left_by(cost, principal=principal)
+        newest = _newest(plan, history)
+        cost = event if event is not None else None if newest is None else newest.event
+        within = tuple(nested) or (() if newest is None else newest.nested)
+        is_known = cost is not None and len(within) == len(plan.policy.account.nested)
+        limits = book.times_left_by(cost, principal=principal, nested=within) if cost is not None and is_known else ()
     paid = {one.label: one for one in _paid(plan, history)}
     holds = tuple((limit, times) for limit, times in limits if times < sys.maxsize)  # No limit is none.
     return _standing(plan, paid, today, holds)
@@ -208,15 +212,14 @@ def plan_ledger(plan: ReleasePlan, ledger: Ledger | Session | None = None) -> It
     if ledger is not None:
         raise InvalidParameter("ledger must be a Ledger or a Session; leave it out for the ledger of the plan")
     policy = plan.policy
-    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     place = policy.ledger if policy.ledger.exists() else "memory"
-    with Ledger.open(place, account, anchor=policy.anchor, quotas=policy.quotas) as book:
+    with Ledger.open(place, policy.account, anchor=policy.anchor, quotas=policy.quotas) as book:
         yield book
 
 
-def _newest(plan: ReleasePlan, history: tuple[Entry, ...]) -> Event | None:
+def _newest(plan: ReleasePlan, history: tuple[Entry, ...]) -> Entry | None:
     mine = [entry for entry in history if _label(plan, entry) is not None]
-    return mine[-1].event if mine else None
+    return mine[-1] if mine else None
 
 
 def _paid(plan: ReleasePlan, history: tuple[Entry, ...]) -> Iterator[ReleasedPeriod]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import significant_up
 from discreet.query.answer_columns import Cell, cell_text
 from discreet.query.ast import (
@@ -61,7 +61,7 @@ _COUNT = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(1), nullable=False)
 
 def can_cut(draft: LimitedDraft) -> bool:
     """Whether a unit may have rows that this question does not count."""
-    return cuts_groups(draft) or cuts_rows(draft)
+    return cuts_groups(draft) or cuts_rows(draft) or draft.nesting is not None
 
 
 def kept_question(draft: LimitedDraft) -> Query:
@@ -72,6 +72,11 @@ def kept_question(draft: LimitedDraft) -> Query:
     With `Unit.rows_at_most` there are the rows of both kinds too, those that are left out on average over the choice,
     and the sums of the question, without its limits.
     """
+    if draft.nesting is not None:
+        raise Refused(
+            "the kept share is measured for one unit, and two are protected here, one within the other",
+            way_out="ask without kept_share; notes say what max_inner and the limits of the inner unit leave out",
+        )
     each = _units(draft)
     measures, outputs = [Measure(Statistic.UNITS)], [OutputColumn(WHOLE, KeyValue(0)), OutputColumn(UNITS, _answer(0))]
     for name, expression in _totals(draft, each):

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.errors import InvalidParameter
 from discreet.formatting import record
 from discreet.ledger.budget import Budget, Quota
-from discreet.query.policy import Resources, Unit, public
+from discreet.ledger.charge_record import Account
+from discreet.query.policy import Chain, Resources, Unit, public
 from discreet.query.session.catalogue_builder import nearest, written_in
+from discreet.query.session.requests import account_of
 from discreet.schema.columns import Declared
 from discreet.schema.csv_file import CsvFile, csv
 from discreet.schema.toml_document import Document
@@ -52,11 +54,13 @@ class Policy:
         ledger: The file of the ledger.
         anchor: The file that holds the end of its record, if it is elsewhere.
         version: The declared state of the data.
-        unit: Whom to protect.
-        budget: What all questions together may spend.
+        unit: Whom to protect; of a chain, the outer unit.
+        budget: What all questions together may spend, for one such unit.
         quotas: Budgets for projects, users and windows of time.
         tables: What is declared of each table.
         resources: How much time, memory and threads a question may use.
+        chain: Both units, where two are protected, one within the other.
+        inner_budget: What all questions together may spend for one inner unit of a chain.
 
     Examples:
         >>> "budget" in dp.query.policy_schema()["properties"]
@@ -72,8 +76,22 @@ class Policy:
     quotas: tuple[Quota, ...]
     tables: Mapping[str, TablePolicy]
     resources: Resources = field(default_factory=Resources)
+    chain: Chain | None = None
+    inner_budget: Budget | None = None
 
     __repr__ = record
+
+    @property
+    def counted(self) -> Unit:
+        """Whose rows contribution limits are of: the unit, or the inner one of a chain."""
+        return self.unit if self.chain is None else self.chain.inner
+
+    @property
+    def account(self) -> Account:
+        """What the ledger of the data set is opened with."""
+        if self.chain is None or self.inner_budget is None:
+            return account_of(self.dataset, self.unit, self.budget)
+        return account_of(self.dataset, self.chain, (self.budget, self.inner_budget))
 
     def sources(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the tables: those that are handed over, and the others from where the policy says they are."""
@@ -138,12 +156,13 @@ def read_policy(path: str | Path) -> Policy:
 
 def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
     """Make a policy of what a file says: a policy file, or one that says more."""
+    chain, inner_budget = _chain(document, model)
     return Policy(
         dataset=model.dataset,
         ledger=document.beside(model.ledger),
         anchor=None if model.anchor is None else document.beside(model.anchor),
         version=model.version,
-        unit=document.at(("unit",), Unit, **model.unit.model_dump(exclude_none=True)),
+        unit=_unit(document, model) if chain is None else chain.outer,
         budget=document.at(("budget",), Budget, **model.budget.model_dump(exclude_none=True)),
         quotas=tuple(document.at(("quotas", index), _quota, quota) for index, quota in enumerate(model.quotas)),
         tables={
@@ -156,7 +175,32 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
             for name, table in model.tables.items()
         },
         resources=document.at(("resources",), Resources, **model.resources.model_dump(exclude_none=True)),
+        chain=chain,
+        inner_budget=inner_budget,
     )
+
+
+def _unit(document: Document[Any], model: PolicyModel) -> Unit:
+    said = model.unit.model_dump(exclude_none=True, exclude={"inner", "max_inner"})
+    unit: Unit = document.at(("unit",), Unit, **said)
+    return unit
+
+
+def _chain(document: Document[Any], model: PolicyModel) -> tuple[Chain | None, Budget | None]:
+    """Read both units of a chain, and the budget of the inner one."""
+    said = model.unit
+    if (said.inner is None) != (said.max_inner is None):
+        raise InvalidParameter(
+            "[unit.inner] and max_inner in [unit] go together: the first says who is within each unit, the second how "
+            "many of them are counted at most"
+        )
+    if said.inner is None:
+        return None, None
+    within = said.inner.model_dump(exclude_none=True, exclude={"budget"})
+    inner = document.at(("unit", "inner"), Unit, **within)
+    chain = document.at(("unit", "inner"), Chain, _unit(document, model), inner, max_inner=said.max_inner)
+    spent = said.inner.budget.model_dump(exclude_none=True)
+    return chain, document.at(("unit", "inner", "budget"), Budget, **spent)
 
 
 def _columns(document: Document[Any], name: str, table: TablePolicyModel) -> Iterator[tuple[str, Declared]]:

@@ -15,6 +15,7 @@ __all__ = [
     "POLICY_DEFINITIONS",
     "BudgetModel",
     "CsvModel",
+    "InnerUnitModel",
     "PolicyModel",
     "QuotaModel",
     "ResourcesModel",
@@ -48,6 +49,31 @@ class UnitModel(Strict):
     """The date or timestamp of every private table that tells the window of a row."""
     rows_at_most: Count | None = None
     """The most rows that one unit has in a private table, as is publicly known; totals of all rows can then be told."""
+    max_inner: Count | None = None
+    """How many of the units that inner describes are counted of one unit at most."""
+    inner: InnerUnitModel | None = None
+    """Units within this one that are protected too, such as each person of a household, with a budget of their own."""
+
+
+class InnerUnitModel(Strict):
+    """Whom to protect within each unit: a promise of its own, beside that to the whole unit."""
+
+    column: Name | Annotated[list[Name], Field(min_length=1)]
+    """All columns of the unit around it and those that tell apart who is within."""
+    max_groups: Count = 1
+    """In how many groups of an answer one of them is counted at most."""
+    max_rows_per_group: Count = 1
+    """How many rows of one of them are counted in a group at most."""
+    name: Name | None = None
+    """What one of them is called in all texts, such as person; left out, as the columns are."""
+    plural: Name | None = None
+    """What several are called, such as persons; left out, by the English rule."""
+    window: Literal["hour", "day", "week", "month", "quarter", "year"] | None = None
+    """The stretch of time that is protected by itself; left out, all times together."""
+    time: Name | None = None
+    """The date or timestamp of every private table that tells the window of a row."""
+    budget: BudgetModel
+    """What all answers together may spend for one of them."""
 
 
 class BudgetModel(Strict):
@@ -155,4 +181,5 @@ POLICY_DEFINITIONS: Mapping[type[Any], str] = {
     ResourcesModel: "ResourcesModel",
     TablePolicyModel: "TableModel",
     UnitModel: "UnitModel",
+    InnerUnitModel: "InnerUnitModel",
 }

@@ -181,8 +181,8 @@ class Session:
         said = policy if isinstance(policy, Policy) else read_policy(policy)
         return cls(
             said.sources(tables or {}),
-            unit=said.unit,
-            budget=said.budget,
+            unit=said.chain or said.unit,
+            budget=said.budget if said.inner_budget is None else (said.budget, said.inner_budget),
             ledger=said.ledger,
             dataset=said.dataset,
             principal=principal,
@@ -559,11 +559,6 @@ class Session:
         return plan
 
     def _kept_plan(self, query: str, limited: LimitedDraft, spend: Spend, idempotency_key: str | None) -> Plan:
-        if self._chain is not None:
-            raise Refused(
-                "the kept share is measured for one unit, and two are protected here, one within the other",
-                way_out="ask without kept_share; notes say what max_inner and the limits of the inner unit leave out",
-            )
         known = limited.catalogue
         key = None if idempotency_key is None else f"{idempotency_key}/kept share"
         priced = self._priced(kept_question(limited), known, spend, None)

@@ -13,7 +13,7 @@ from typing import final
 
 from discreet.exact import up
 from discreet.formatting import significant_up
-from discreet.ledger import Account, Budget
+from discreet.ledger import Budget
 from discreet.ledger.accounts import declare, windows_words
 from discreet.ledger.budget import Sums
 from discreet.ledger.filters import held
@@ -76,6 +76,7 @@ class StatedGuarantee:
     mechanisms: tuple[str, ...]
     from_data: tuple[SeenFact, ...]  # what was read from the data for the plan: no number here covers it
     apart: tuple[str, ...]  # series of the plan that protect each day of a unit by itself: no number here covers them
+    within: NestedPromise | None = None  # what is promised to units within the first, if anything is
 
     @property
     def is_row(self) -> bool:
@@ -97,6 +98,48 @@ class StatedGuarantee:
     @property
     def factor_text(self) -> str:
         return "∞" if self.factor is None else significant_up(self.factor, 3)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NestedPromise:
+    """What a release promises to each inner unit of a chain."""
+
+    unit: str  # as the ledger has it
+    noun: str
+    shared: str
+    most: int  # of them that are counted of one outer unit
+    event: Event
+    epsilon: float
+    delta: Fraction
+    guess: float
+    budget: Budget
+
+    @property
+    def epsilon_text(self) -> str:
+        return significant_up(self.epsilon)
+
+    @property
+    def delta_text(self) -> str:
+        return significant_up(self.delta)
+
+
+def _within(published: Published) -> NestedPromise | None:
+    chain, budget = published.plan.policy.chain, published.plan.policy.inner_budget
+    if chain is None or budget is None:
+        return None
+    (event,) = published.nested
+    return NestedPromise(
+        unit=chain.inner.account,
+        noun=chain.inner.noun,
+        shared=chain.inner.shared,
+        most=chain.max_inner,
+        event=event,
+        epsilon=epsilon(event, published.delta, relation=published.relation),
+        delta=published.delta,
+        guess=best_guess(event, published.relation),
+        budget=budget,
+    )
 
 
 def claim_of(published: Published) -> StatedGuarantee:
@@ -123,6 +166,7 @@ def claim_of(published: Published) -> StatedGuarantee:
         mechanisms=mechanisms_of(event),
         from_data=published.plan.from_data,
         apart=tuple(running.name for running in published.plan.running if running.person_day),
+        within=_within(published),
     )
 
 
@@ -185,8 +229,9 @@ def _times(published: Published) -> int | None:
     policy = published.plan.policy
     if policy.budget.kind == "unlimited":
         return None
-    rule = declare(Account(policy.dataset, policy.unit.account, published.relation, policy.budget), ()).rule
-    return held(rule, Sums.nothing(rule.shares.kept), published.event, published.relation)
+    book = declare(policy.account, ())
+    priced = [(book.rule, published.event), *zip(book.nested, published.nested, strict=True)]
+    return min(held(rule, Sums.nothing(rule.shares.kept), event, published.relation) for rule, event in priced)
 
 
 # --- tests: Every test that an attacker can run, bounded. ---

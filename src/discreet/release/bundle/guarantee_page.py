@@ -106,6 +106,14 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
             f"For {' and '.join(map(code, claim.apart))} the same holds with the ε and δ of its own that are told "
             f"above, for neighbours that differ by the rows of one {one} on one day."
         )
+    if claim.within is not None:
+        inner = claim.within
+        yield (
+            f"For neighbours that differ by one {line(inner.noun)}, all rows that share {line(inner.shared)}, the same "
+            f"holds with ε = {inner.epsilon_text} and δ = {inner.delta_text}. Of a unit of the "
+            f"first kind at most {inner.most} of the second are counted, those with the least secret tags: one that "
+            "leaves lets in at most one other, and is billed for twice what it adds."
+        )
     yield (
         "Tidy values, charts and this text are computed from M alone and change nothing. For every test that tells D "
         "from D′, false positives a and false negatives b keep 1 − δ ≤ b + e^ε · a, and a + b ≥ 1 − δ(0); so a guess "

@@ -106,6 +106,9 @@ def of_price(entry: Entry, said: dict[str, Any]) -> Iterator[str]:
     """Compare event, ε and δ with what was charged."""
     if entry.content["event"] != said.get("event"):
         yield "another event was charged"
+    nested = said.get("nested", [])
+    if [each.get("event") for each in nested] != entry.content.get("nested", []):
+        yield "another event was charged to the units within"
     if not _holds(entry, said):
         yield "ε and δ are not those of the event that was charged"
 
@@ -133,7 +136,9 @@ def _holds(entry: Entry, guarantee: dict[str, Any]) -> bool:
 
 
 def _of_account(book: LedgerView, entry: Entry, said: dict[str, Any]) -> Iterator[str]:
-    if book.account(entry.dataset).unit != said.get("unit"):
+    account = book.account(entry.dataset)
+    units = [account.unit, *(unit for unit, _ in account.nested)]
+    if units != [said.get("unit"), *(each.get("unit") for each in said.get("nested", []))]:
         yield "the ledger protects another unit"
 
 
@@ -236,6 +241,7 @@ class _Worth:
     alone: tuple[tuple[str, float], ...]  # ε of each table by itself
     guess: float
     lifetime: tuple[Budget, float] | None  # None for a budget that only windows have
+    within: tuple[tuple[float, float, Budget], ...] = ()  # of units within the first: ε, guess and budget
 
 
 def stated_otherwise(
@@ -296,6 +302,7 @@ def _of_manifest(manifest: Mapping[str, Any]) -> Iterator[str]:
     said = manifest["guarantee"]
     relation = Relation(said["relation"])
     parts = [("the release", said), *((f"series {name}", facts) for name, facts in manifest["running"].items())]
+    parts += [(f"one {facts['unit']}", facts) for facts in said.get("nested", ())]
     for name, facts in parts:
         told = math.inf if facts["epsilon"] is None else float(facts["epsilon"])
         proven = epsilon(_event(facts["event"]), ratio(facts["delta"]), relation=relation)
@@ -332,7 +339,13 @@ def _worth(manifest: Mapping[str, Any], tables: tuple[ExactTable, ...]) -> _Wort
         alone=tuple((table.name, epsilon(table.raw.event, delta, relation=relation)) for table in tables),
         guess=best_guess(event, relation),
         lifetime=None if budget.kind == "unlimited" else (budget, best_guess(whole(budget), relation)),
+        within=tuple(_nested_worth(each, relation) for each in said.get("nested", ())),
     )
+
+
+def _nested_worth(said: Mapping[str, Any], relation: Relation) -> tuple[float, float, Budget]:
+    level = float(said["epsilon"])
+    return level, best_guess(_event(said["event"]), relation), Budget.unpacked(said["lifetime_budget"])
 
 
 def _rho(event: Event, relation: Relation) -> Fraction | None:
@@ -352,10 +365,13 @@ def _of_texts(worth: _Worth, files: Mapping[str, bytes], quoted: Found) -> Itera
     known = levels | {("δ", significant_up(worth.delta))} | quoted
     known |= {("ε", significant_up(v)) for _, one in worth.alone if math.isfinite(one) for v in _near(one)}
     known |= set() if worth.lifetime is None else _levels(worth.lifetime[0].describe())
+    inner: Found = {("ε", significant_up(each)) for level, _, _ in worth.within for each in _near(level)}
+    known |= inner.union(*(_levels(budget.describe()) for _, _, budget in worth.within))
     guesses = {percent_up(min(1.0, each)) for each in _near(worth.guess)}
     likely = guesses | (
         set() if worth.lifetime is None else {percent_up(min(1.0, v)) for v in _near(worth.lifetime[1])}
     )
+    likely |= {percent_up(min(1.0, each)) for _, guess, _ in worth.within for each in _near(guess)}
     factors = {significant_up(e_to(each), 3) for each in _near(worth.epsilon) if each < 700}
     rare = set() if worth.delta == 0 else {f"{math.floor(1 / worth.delta):,}"}
     for name in ("README.txt", "guarantee.md", "checklist.md", "report.html", "dictionary.md", "registry.json"):
@@ -370,6 +386,8 @@ def _of_texts(worth: _Worth, files: Mapping[str, bytes], quoted: Found) -> Itera
         yield from (f"{name} states {each}, which does not follow from the event" for each in wrong)
         if name in ("guarantee.md", "checklist.md") and not found & levels:
             yield f"{name} does not state the ε of the event"
+        if name == "guarantee.md" and inner and not found & inner:
+            yield f"{name} does not state the ε of the units within"
         if name in ("README.txt", "guarantee.md", "report.html") and not guessed & guesses:
             yield f"{name} does not state how often a guess is right"
 

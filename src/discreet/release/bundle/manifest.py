@@ -16,7 +16,7 @@ from typing import Any
 
 from discreet.errors import InvalidParameter
 from discreet.privacy import epsilon
-from discreet.release.bundle.claims import StatedGuarantee
+from discreet.release.bundle.claims import NestedPromise, StatedGuarantee
 from discreet.release.published import LedgerMark, Published, RunningRelease
 from discreet.release.signatures import ALGORITHM, PublicKey, SigningKey
 
@@ -110,10 +110,21 @@ def release_facts(published: Published, claim: StatedGuarantee) -> dict[str, Any
             "delta": str(published.delta),
             "event": json.loads(published.event.to_json()),
             "lifetime_budget": claim.budget.packed(),
+            **({} if claim.within is None else {"nested": [_nested(claim.within)]}),
         },
         "ledger": None if published.ledger is None else _mark(published.ledger),
         "tables": {table.plan.name: sha256(table.raw.to_json().encode()) for table in published.tables},
         "running": {running.plan.name: _series(running, published) for running in published.running},
+    }
+
+
+def _nested(promise: NestedPromise) -> dict[str, Any]:
+    return {
+        "unit": promise.unit,
+        "epsilon": promise.epsilon,
+        "delta": str(promise.delta),
+        "event": json.loads(promise.event.to_json()),
+        "lifetime_budget": promise.budget.packed(),
     }
 
 

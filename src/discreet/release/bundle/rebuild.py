@@ -190,6 +190,7 @@ def _published(
         period=priced.period,
         tables=tidy_tables(priced.plan, made) if priced.plan.output.tidy else made,
         event=priced.event,
+        nested=priced.nested,
         relation=Relation(manifest["guarantee"]["relation"]),
         epsilon=float(manifest["guarantee"]["epsilon"]),
         delta=ratio(manifest["guarantee"]["delta"]),

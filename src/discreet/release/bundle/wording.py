@@ -10,7 +10,7 @@ from fractions import Fraction
 
 from discreet.formatting import percent_up, plain
 from discreet.query.plan.kept_share import kept_share
-from discreet.query.policy import Unit, counted_rows
+from discreet.query.policy import Chain, Unit, counted_rows
 from discreet.release.bundle.claims import StatedGuarantee
 from discreet.release.plan import Invariant, SeenFact
 from discreet.release.published import Published, PublishedTable, RunningRelease
@@ -30,6 +30,7 @@ __all__ = [
     "kept_words",
     "lifetime_words",
     "line",
+    "nested_words",
     "pair_words",
     "paragraphs",
     "period_words",
@@ -63,7 +64,21 @@ def who_words(claim: StatedGuarantee) -> str:
     within = "" if claim.window is None else f" of that {claim.window}"
     return (
         f"Every {claim.noun} is protected: everybody who shares {claim.shared}, with all their rows{within} in all "
-        "private tables together. Whether their data were used at all is protected too."
+        f"private tables together. Whether their data were used at all is protected too.{nested_words(claim)}"
+    )
+
+
+def nested_words(claim: StatedGuarantee) -> str:
+    """Say what is promised to each unit within the first; nothing where nothing is."""
+    inner = claim.within
+    if inner is None:
+        return ""
+    return (
+        f" Within it, every {inner.noun} has a promise of its own: all rows that share {inner.shared}, with "
+        f"ε = {inner.epsilon_text} and δ = {inner.delta_text}. Whoever guesses at even odds "
+        f"whether one {inner.noun} is in the data is right in at most {percent_up(inner.guess)} of cases. All that is "
+        f"published stays, for one {inner.noun}, within {inner.budget.describe()}; an answer that does not fit both "
+        f"budgets is refused. Every other number here is about one {claim.noun}."
     )
 
 
@@ -141,7 +156,7 @@ def _chance(delta: Fraction) -> str:
 
 def bounded_words(published: Published) -> str:
     """Say how much of a unit is counted."""
-    unit = published.plan.policy.unit
+    unit, chain = published.plan.policy.counted, published.plan.policy.chain
     if unit.is_row:
         return "This holds whatever else is known or published later, and for everything computed from these tables."
     told = (
@@ -151,7 +166,8 @@ def bounded_words(published: Published) -> str:
     )
     windows = "" if unit.window is None else f"The promise is for one {unit.window}: {unit.several_windows}. "
     return (
-        f"{windows}To keep this promise, contributions are bounded: {_limits_words(published)}. So the tables are "
+        f"{windows}To keep this promise, contributions are bounded: {_limits_words(published)}"
+        f"{_of_outer(chain)}. So the tables are "
         f"about the counted rows: their totals leave the others out, and {told}."
         f"{_apart(published)} The promise holds whatever else is known or published later, and for everything "
         "computed from these tables."
@@ -160,7 +176,7 @@ def bounded_words(published: Published) -> str:
 
 def _limits_words(published: Published) -> str:
     """Say the limits of tables by themselves, and those of every family."""
-    unit, families = published.plan.policy.unit, _families(published)
+    unit, families = published.plan.policy.counted, _families(published)
     told = []
     if any(table.plan.limits.family is None for table in published.tables):
         groups = "one group" if unit.max_groups == 1 else f"{unit.max_groups} groups"
@@ -197,6 +213,12 @@ def _apart(published: Published) -> str:
         f" {several} can leave out other rows: totals of the same thing then differ from table to table by more than "
         "the noise."
     )
+
+
+def _of_outer(chain: Chain | None) -> str:
+    if chain is None:
+        return ""
+    return f", and one {chain.outer.noun} with at most {chain.max_inner} of them, chosen by secret tags"
 
 
 def counted_words(published: Published) -> str:

@@ -328,6 +328,12 @@ def price_running(plan: ReleasePlan, running: RunningPlan) -> PricedRunning:
 
 def _check(plan: ReleasePlan, running: RunningPlan) -> None:
     positive_integer(running.days, name="days")
+    if plan.policy.chain is not None:
+        raise Refused(
+            f"series {running.name!r} follows one unit over days, and [unit.inner] protects a second one",
+            reason="what a series spends is proven for one unit",
+            way_out="leave [unit.inner] out, or publish the series from a data set and a ledger of its own",
+        )
     if positive_integer(running.max_days, name="max_days") > running.days:
         raise InvalidParameter(f"max_days of series {running.name!r} is above its days: lower it")
     if plan.policy.unit.is_row and (running.max_days != 1 or running.person_day):

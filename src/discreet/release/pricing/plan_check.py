@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger import Account, Ledger
+from discreet.ledger import Ledger
 from discreet.pages.progress import working
-from discreet.privacy.relation import Relation
 from discreet.query.ast import Key, Query, ReleasedMeasure, Statistic
 from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.parse.select import read
@@ -180,9 +179,8 @@ def _check_lifetime(plan: ReleasePlan, priced: PricedRelease) -> None:
             "part of it for questions that are chosen later",
             way_out="raise [budget], or lower what [release] may spend",
         )
-    account = Account(plan.policy.dataset, plan.policy.unit.account, Relation.ADD_REMOVE, plan.policy.budget)
-    with Ledger.open("memory", account, quotas=plan.policy.quotas) as book:
-        if not book.affords(priced.event, principal=_SOMEBODY, project=_SOMEBODY):
+    with Ledger.open("memory", plan.policy.account, quotas=plan.policy.quotas) as book:
+        if not book.affords(priced.event, principal=_SOMEBODY, project=_SOMEBODY, nested=priced.nested):
             raise Refused(
                 told_at(plan, ("quotas",), "a quota does not hold one release"),
                 way_out="raise the quota, or lower what [release] may spend",

@@ -80,6 +80,7 @@ class PricedRelease:
         int | None
     )  # how many such releases the lifetime budget holds, beside its running series; None without one
     running: tuple[PricedRunning, ...] = ()  # series of totals so far, each charged once and by itself
+    nested: tuple[Event, ...] = ()  # of the whole release, for the inner unit of a chain
 
     @property
     def relation(self) -> Relation:
@@ -185,8 +186,12 @@ def _totals(release: PricedRelease) -> Iterator[str]:
         if is_gaussian(release.plan.allowance)
         else " (Laplace noise)"
     )
-    yield f"One release costs ε = {significant_up(release.epsilon)}{at}{amount}."
     policy = release.plan.policy
+    whom = "" if policy.chain is None else f" for one {policy.chain.outer.noun}"
+    yield f"One release costs ε = {significant_up(release.epsilon)}{at}{amount}{whom}."
+    for event, (_, budget) in zip(release.nested, policy.account.nested, strict=True):
+        level, noun = epsilon(event, release.delta, relation=release.relation), policy.counted.noun
+        yield f"For one {noun} it costs ε = {significant_up(level)}{at}, of a budget of its own: {budget.describe()}."
     if release.lifetime is None:
         yield f"{windows_words(policy.quotas)}. There is no lifetime budget."
         return

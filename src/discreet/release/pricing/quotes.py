@@ -51,7 +51,7 @@ def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period
         sql = sql_in(plan, table, period)
         keys = _listed(plan, table, period, _read(sql, catalogue, table.keys).question)
         reading = _read(sql, catalogue, keys)
-        table.limits.check(catalogue.unit)
+        table.limits.check(catalogue.unit, catalogue.chain)
     except InvalidParameter as error:
         raise located(plan, place_of(plan, table.name, "sql", "keys", "measures"), error) from None
     except Refused as refused:
@@ -208,7 +208,7 @@ def quotes_of(plan: ReleasePlan, catalogue: Catalogue, period: Period) -> tuple[
             table=table,
             reading=reading,
             catalogue=catalogue,
-            pure=plan.policy.budget.kind == "pure",
+            pure=any(budget.kind == "pure" for budget in plan.policy.account.budgets),
             gaussian=is_gaussian(allowance),
             delta=delta,
         )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused, UnsupportedEvent
-from discreet.ledger import Account, Ledger
+from discreet.ledger import Ledger
 from discreet.pages.progress import working
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
@@ -56,6 +56,7 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     priced = divide(plan, quotes)
     _check_families(plan, quotes, priced)
     event = joint_event(one.event for one in priced)
+    nested = tuple(joint_event(each) for each in zip(*(one.nested for one in priced), strict=True))
     series = tuple(_series(plan, index) for index in range(len(plan.running)))
     at = plan.allowance.delta or Fraction(0)
     return PricedRelease(
@@ -66,7 +67,8 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
         epsilon=epsilon(event, at, relation=Relation.ADD_REMOVE),
         delta=at,
         total=sum((quote.amount_of(one) for quote, one in zip(quotes, priced, strict=True)), Fraction(0)),
-        lifetime=releases_held(plan, event, [one.event for one in series]),
+        lifetime=releases_held(plan, event, [one.event for one in series], nested),
+        nested=nested,
         running=series,
     )
 
@@ -87,7 +89,9 @@ def _check_families(plan: ReleasePlan, quotes: Sequence[Quote], priced: Sequence
             raise located(plan, place_of(plan, first), refused) from None
 
 
-def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ()) -> int | None:
+def releases_held(
+    plan: ReleasePlan, event: Event, before: Sequence[Event] = (), nested: Sequence[Event] = ()
+) -> int | None:
     """Return how many releases like this one the lifetime budget holds, by the rule of a fresh ledger.
 
     What is in `before`, such as series that are paid for once, is charged first. None where no lifetime budget ends it.
@@ -95,12 +99,11 @@ def releases_held(plan: ReleasePlan, event: Event, before: Sequence[Event] = ())
     policy = plan.policy
     if policy.budget.kind == "unlimited":
         return None
-    account = Account(policy.dataset, policy.unit.account, Relation.ADD_REMOVE, policy.budget)
     try:
-        with Ledger.open("memory", account) as book:
+        with Ledger.open("memory", policy.account) as book:
             for once in before:
                 book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.account)
-            return book.times_left(event)
+            return book.times_left(event, nested=nested)
     except BudgetExceeded:
         return 0
     except UnsupportedEvent as error:
@@ -117,7 +120,7 @@ def _series(plan: ReleasePlan, index: int) -> PricedRunning:
 def _check_kinds(plan: ReleasePlan) -> None:
     if not plan.tables:
         raise InvalidParameter(told_at(plan, (), "this plan has no [[publish]], so a release has no price"))
-    if plan.policy.budget.kind == "pure" and is_gaussian(plan.allowance):
+    if any(budget.kind == "pure" for budget in plan.policy.account.budgets) and is_gaussian(plan.allowance):
         raise _other_kind(plan, "it is pure and takes no delta and no rho, which Gaussian noise needs")
 
 
