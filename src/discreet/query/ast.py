@@ -228,10 +228,11 @@ class UnitKey:
     """
 
     columns: tuple[str, ...]
-    window: str | None = None  # hour, day, week, month, quarter or year: half-open, in UTC
+    window: str | None = None  # hour, day, week, month, quarter or year: half-open, in UTC unless there is a zone
     time: str | None = None  # the column with the time
     kind: Kind | None = None  # of the time: a date or a timestamp
     format: str | None = None  # declared: how texts write it; None for ISO 8601
+    zone: tuple[tuple[int, int], ...] | None = None  # local time: since when it is ahead by how much (`clock_changes`)
     outer: int | None = None  # of a chain: so many of the columns, the first ones, make the outer unit
 
 

@@ -6,11 +6,14 @@ import json
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import enumerated, record
+from discreet.names import escaped
 
 __all__ = [
     "INFERRED",
@@ -21,6 +24,7 @@ __all__ = [
     "Resources",
     "Unit",
     "UnitLimits",
+    "clock_changes",
     "counted_rows",
     "public",
 ]
@@ -29,6 +33,8 @@ __all__ = [
 # The custodian's word: whom to protect and which tables are public. Columns are declared as in `schema.columns`.
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY = 86_400  # seconds
 _COMPOSED = "unit"  # What queries call a unit that is made of several columns, or of a window.
 _WINDOWS = ("hour", "day", "week", "month", "quarter", "year")
 
@@ -40,8 +46,9 @@ class Unit:
 
     With several columns, a unit is who shares all of them: patient 7 of one hospital is not patient 7 of another. With
     a `window` it is what somebody does within one hour, day, week, month, quarter or year: the guarantee is for one
-    window, and for k windows of one person its ε is k times as large. Windows are half-open and in UTC. Queries call
-    such a unit `unit`: private tables are joined ON a.unit = b.unit, and a sub-query for each is grouped by it.
+    window, and for k windows of one person its ε is k times as large. Windows are half-open, in UTC or in the local
+    time of a `zone`, where days have 23 or 25 hours when clocks change. Queries call such a unit `unit`: private tables
+    are joined ON a.unit = b.unit, and a sub-query for each is grouped by it.
 
     A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
     `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
@@ -55,6 +62,8 @@ class Unit:
         plural: What several are called, if that is not the English plural of `name`.
         window: The stretch of time that is protected, such as "day"; all times together if left out.
         time: The date or timestamp that tells the window of a row, in every private table.
+        zone: In whose local time windows begin, such as "Europe/Berlin": times are moments then, stored in UTC or with
+            their offset. Of days and longer windows, from 1900 to 2099; times beyond belong to nobody.
         rows_at_most: The most rows that one unit has in a private table, as is publicly known: it changes no answer.
             Totals of all rows can then be estimated beside those of the counted rows (`kept_share`).
 
@@ -78,6 +87,7 @@ class Unit:
     plural: str | None = field(default=None, kw_only=True)
     window: str | None = field(default=None, kw_only=True)
     time: str | None = field(default=None, kw_only=True)
+    zone: str = field(default="UTC", kw_only=True)
     rows_at_most: int | None = field(default=None, kw_only=True)
 
     __repr__ = record
@@ -119,6 +129,13 @@ class Unit:
     def _check_window(self) -> None:
         if (self.window is None) != (self.time is None):
             raise InvalidParameter('a window needs a time, and a time a window: say window="day", time="at"')
+        if not isinstance(self.zone, str) or (self.zone != "UTC" and self.window in (None, "hour")):
+            raise InvalidParameter(
+                'zone says where days, weeks, months, quarters and years begin: say window="day", time="at", '
+                'zone="Europe/Berlin", or leave it out'
+            )
+        if self.zone != "UTC":
+            clock_changes(self.zone)  # Refuses what is no zone.
         if self.window is None:
             return
         if self.window not in _WINDOWS:
@@ -193,14 +210,14 @@ class Unit:
         values = f"one value of the column {quoted}"
         if len(self.columns) > 1:
             values = f"one value of each of the columns {quoted}"
-        return values if self.window is None else f"{values} and one {self.window} of “{self.time}” in UTC"
+        return values if self.window is None else f"{values} and one {self.window} of “{self.time}” in {self.zone}"
 
     @property
     def account(self) -> str:
         """What the ledger calls it: the column, or all that it is made of."""
         if not self.is_composed:
             return self.called
-        window = "" if self.window is None else f" per {self.window} of {json.dumps(self.time)} in UTC"
+        window = "" if self.window is None else f" per {self.window} of {json.dumps(self.time)} in {self.zone}"
         return json.dumps(list(self.columns)) + window
 
     @property
@@ -290,6 +307,44 @@ class Chain:
     def whom(self) -> str:
         """Who is protected together, in a few words that are exact."""
         return f"{self.outer.whom}; and {self.inner.whom}"
+
+
+_FIRST_YEAR, _LAST_YEAR = 1900, 2100  # of local time; rules of the future are those that are known today
+
+
+@cache
+def clock_changes(zone: str) -> tuple[tuple[int, int], ...]:
+    """List since when (in UTC) local time is ahead of UTC by how much, in microseconds; the last is the end of it all.
+
+    The list is part of a question: an engine needs no rules of its own, and where rules change the question is another.
+    Python's zone data are looked at once a day, and a change is then found to the second.
+    """
+    from zoneinfo import ZoneInfo
+
+    try:
+        local = ZoneInfo(zone)
+    except (KeyError, ValueError, OSError):
+        raise InvalidParameter(
+            f"there is no time zone {escaped(zone)!r} here: name one of the IANA database, such as Europe/Berlin; "
+            "where the system has none, install the package tzdata"
+        ) from None
+    first, last = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (_FIRST_YEAR, _LAST_YEAR))
+
+    def ahead(second: int) -> int:
+        offset = (_EPOCH + timedelta(seconds=second)).astimezone(local).utcoffset()
+        assert offset is not None
+        return offset // timedelta(microseconds=1)
+
+    found = [(first, ahead(first))]
+    for day in range(first, last, _DAY):
+        known, now = found[-1][1], ahead(day + _DAY)
+        before, after = day, day + _DAY
+        while now != known and after - before > 1:
+            middle = (before + after) // 2
+            before, after = (middle, after) if ahead(middle) == known else (before, middle)
+        if now != known:
+            found.append((after, now))
+    return (*((since * 10**6, offset) for since, offset in found), (last * 10**6, 0))
 
 
 def _read_columns(columns: Sequence[str]) -> tuple[str, ...]:

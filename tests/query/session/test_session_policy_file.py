@@ -96,6 +96,16 @@ def test_a_policy_file_says_what_categories_mean(tmp_path):
         jsonschema.validate(tomllib.loads(content)["tables"]["orders"]["columns"]["city"], _column_schema())
 
 
+def test_a_policy_file_says_in_whose_local_time_windows_begin(tmp_path):
+    said = 'column = "customer_id"\nwindow = "day"\ntime = "at"\nzone = "Europe/Berlin"'
+    content = GOOD.replace('column = "customer_id"', said, 1)
+    unit = read_policy(written(tmp_path, content)).unit
+    assert (unit.window, unit.time, unit.zone) == ("day", "at", "Europe/Berlin")
+    jsonschema.validate(tomllib.loads(content)["unit"], policy_schema()["$defs"]["UnitModel"])
+    with pytest.raises(InvalidParameter, match="no time zone"):
+        read_policy(written(tmp_path, content.replace("Berlin", "Atlantis")))
+
+
 @pytest.mark.parametrize(
     ("said", "declared"),
     [

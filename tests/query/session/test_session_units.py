@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +15,8 @@ import pytest
 
 import discreet as dp
 from discreet.query.engine import Deadline
+from discreet.query.policy import clock_changes
+from discreet.query.session import catalogue_builder
 
 PARTS = ("hospital", "patient")
 STAYS = pa.table(
@@ -240,3 +244,146 @@ def test_answers_explanations_and_made_up_rows_work(tmp_path):
         assert len(plan.dummy()) == 1
         plan.release()
         assert session.history()[-1].kind == "answer"
+
+
+# --- zones ---
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def local_days(moments: list[datetime], window: str, zone: str) -> int:
+    """Count the windows that moments lie in, by Python's own calendar."""
+    local = [moment.replace(tzinfo=UTC).astimezone(ZoneInfo(zone)).date() for moment in moments]
+    starts = {"day": lambda d: d, "month": lambda d: (d.year, d.month), "week": lambda d: d.isocalendar()[:2]}
+    return len({starts[window](day) for day in local})
+
+
+def units_of(folder: Any, moments: list[Any], kind: Any = None, **said: str) -> int:
+    """Count units as the engine does: one user, at some moments."""
+    table = pa.table({"user": ["u"] * len(moments), "at": pa.array(moments, kind or pa.timestamp("us"))})
+    columns = {"at": dp.between(datetime(2026, 1, 1), datetime(2026, 1, 2))}
+    with opened(folder, table, dp.Unit("user", time="at", **said), columns=columns, ledger="memory") as session:
+        return exact(session, "SELECT COUNT(DISTINCT unit) AS n FROM stays")[0]
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", "America/St_Johns", "Pacific/Apia", "Africa/Casablanca"])
+@pytest.mark.parametrize("window", ["day", "week", "month"])
+def test_windows_of_a_zone_are_those_of_its_calendar(tmp_path, zone, window):
+    """A second before and at every clock change, and about every midnight of some weeks, of both kinds of years."""
+    changes = [moment // 10**6 for moment, _ in clock_changes(zone)[1:-1]]
+    epoch = datetime(1970, 1, 1)
+    moments = [epoch + timedelta(seconds=at + shift) for at in changes[-40:] for shift in (-86_400, -1, 0, 86_400)]
+    moments += [datetime(2026, 3, 20) + timedelta(minutes=30 * step, seconds=-1) for step in range(48 * 14)]
+    assert units_of(tmp_path, moments, window=window, zone=zone) == local_days(moments, window, zone)
+
+
+@pytest.mark.parametrize(("day", "hours"), [((2026, 3, 29), 23), ((2026, 10, 25), 25), ((2026, 6, 1), 24)])
+def test_a_day_on_which_clocks_change_is_one_window_of_23_or_25_hours(tmp_path, day, hours):
+    start = datetime(*day, tzinfo=BERLIN).astimezone(UTC).replace(tzinfo=None)
+    within = [start, start + timedelta(hours=hours, microseconds=-1)]
+    assert units_of(tmp_path, within, window="day", zone="Europe/Berlin") == 1
+    assert units_of(tmp_path, [*within, start + timedelta(hours=hours)], window="day", zone="Europe/Berlin") == 2
+    assert units_of(tmp_path, [start - timedelta(microseconds=1), *within], window="day", zone="Europe/Berlin") == 2
+
+
+def test_a_moment_is_in_one_window_however_it_is_stored(tmp_path):
+    """Half past eleven in UTC is the next day in Berlin, as a plain time, with a zone, and as text with an offset."""
+    plain = [datetime(2026, 1, 1, 22, 59, 59), datetime(2026, 1, 1, 23), datetime(2026, 1, 1, 23, 30)]
+    aware = [moment.replace(tzinfo=UTC) for moment in plain]
+    texts = [moment.astimezone(BERLIN).isoformat() for moment in aware]
+    for moments, kind in ((plain, None), (aware, pa.timestamp("us", tz="Europe/Berlin")), (texts, pa.string())):
+        assert units_of(tmp_path, moments, kind, window="day", zone="Europe/Berlin") == 2
+        assert units_of(tmp_path, moments, kind, window="day") == 1
+
+
+def test_removing_a_local_day_takes_its_own_rows_and_no_others(tmp_path):
+    """All neighbours of a small world about midnight: each row is in one unit, and leaves with it."""
+    moments = [datetime(2026, 3, 28, 22) + timedelta(hours=hour) for hour in range(0, 60, 3)]
+    days = [moment.replace(tzinfo=UTC).astimezone(BERLIN).date() for moment in moments]
+
+    def counts(kept: list[datetime]) -> int:
+        return units_of(tmp_path, kept, window="day", zone="Europe/Berlin")
+
+    for gone in set(days):
+        left = [moment for moment, day in zip(moments, days, strict=True) if day != gone]
+        assert counts(moments) - counts(left) == 1
+
+
+def test_a_window_in_two_zones_is_found_out(tmp_path, monkeypatch):
+    """The planted mistakes: midnight of another zone, and clocks that never change."""
+    moments = [
+        datetime(2026, 3, 28, 23),
+        datetime(2026, 3, 29, 21, 59),
+        datetime(2026, 10, 24, 22),
+        datetime(2026, 10, 25, 22),
+    ]
+    right = local_days(moments, "day", "Europe/Berlin")
+    assert units_of(tmp_path, moments, window="day", zone="Europe/Berlin") == right
+    assert units_of(tmp_path, moments, window="day") != right
+    winter = clock_changes("Europe/Berlin")
+    monkeypatch.setattr(catalogue_builder, "clock_changes", lambda zone: (winter[0], winter[-1]))
+    assert units_of(tmp_path, moments, window="day", zone="Europe/Berlin") != right
+
+
+def test_tables_of_one_session_have_one_zone_and_the_ledger_knows_it(tmp_path):
+    unit = dp.Unit("user", window="day", time="at", zone="Europe/Berlin")
+    assert unit.account == '["user"] per day of "at" in Europe/Berlin'
+    assert unit.shared.endswith("one day of “at” in Europe/Berlin")
+    table = pa.table({"user": ["u"], "at": pa.array([datetime(2026, 1, 1)], pa.timestamp("us"))})
+    opened(tmp_path, table, unit, columns={}).close()
+    with pytest.raises(dp.Refused, match="was declared"):
+        opened(tmp_path, table, replace(unit, zone="UTC"), columns={})
+
+
+def test_a_day_of_sql_is_no_local_day(tmp_path):
+    """DATE_TRUNC means UTC, where a local day lies in two days: the declared max_groups holds."""
+    table = pa.table({"user": ["u"], "at": pa.array([datetime(2026, 1, 1)], pa.timestamp("us"))})
+    columns = {"at": dp.between(datetime(2026, 1, 1), datetime(2026, 2, 1))}
+    for zone, groups in (("UTC", 1), ("Europe/Berlin", 2)):
+        unit = dp.Unit("user", 2, window="day", time="at", zone=zone)
+        with opened(tmp_path, table, unit, columns=columns, ledger="memory") as session:
+            plan = session.sql("SELECT CAST(at AS DATE) AS d, COUNT(*) AS n FROM stays GROUP BY d", epsilon=1)
+            assert plan._asked.priced.draft.max_groups == groups
+
+
+def test_times_that_no_rule_is_known_for_belong_to_nobody(tmp_path):
+    moments = [datetime(1899, 12, 31), datetime(1900, 1, 1), datetime(2099, 12, 31, 23), datetime(2100, 1, 1), None]
+    assert units_of(tmp_path, moments, window="day", zone="Europe/Berlin") == 2
+
+
+@pytest.mark.parametrize(
+    "zone", ["Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/New_York", "Asia/Gaza"]
+)
+def test_clock_changes_are_those_of_the_zone(zone):
+    """At times all over two centuries, and about each change."""
+    changes = clock_changes(zone)
+    starts = [moment for moment, _ in changes]
+    asked = [starts[0] + step * 6_307_919_000_001 for step in range(1000)]
+    asked += [moment + shift for moment in starts[1:-1] for shift in (-1, 0, 1)]
+    for moment in asked:
+        known = changes[bisect_right(starts, moment) - 1][1]
+        local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=moment)).astimezone(ZoneInfo(zone))
+        assert local.utcoffset() == timedelta(microseconds=known)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"zone": "Europe/Berlin"},
+        {"window": "hour", "time": "at", "zone": "Europe/Berlin"},
+        {"window": "day", "time": "at", "zone": "Europe/Atlantis"},
+        {"window": "day", "time": "at", "zone": "../../etc/passwd"},
+        {"window": "day", "time": "at", "zone": ""},
+        {"window": "day", "time": "at", "zone": 1},
+    ],
+)
+def test_a_zone_that_makes_no_sense_is_refused(said):
+    with pytest.raises(dp.InvalidParameter, match="zone"):
+        dp.Unit("user", **said)
+
+
+def test_a_date_is_of_no_zone(tmp_path):
+    table = pa.table({"user": ["u"], "at": pa.array([date(2026, 1, 1)], pa.date32())})
+    with pytest.raises(dp.InvalidParameter, match="must be a timestamp"):
+        opened(tmp_path, table, dp.Unit("user", window="day", time="at", zone="Europe/Berlin"), columns={})

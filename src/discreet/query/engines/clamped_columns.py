@@ -182,9 +182,31 @@ def _window(key: UnitKey, sql_type: str, writer: Writer) -> tuple[str, bool]:
         time = write_time_by_format(time, key.kind, key.format, writer)
     elif kind is not key.kind:
         time = write_cast(time, kind, key.kind, writer)
+    if key.zone is not None:
+        time = _local(time, key.zone, writer)
     if window == "hour":
         return f"date_trunc('hour', {time})", False
     return f"CAST(date_trunc('{window}', CAST({time} AS DATE)) AS DATE)", False
+
+
+def _local(time: str, zone: Sequence[tuple[int, int]], writer: Writer) -> str:
+    """Write a moment in local time, by a public list of clock changes; NULL where there is none for it."""
+    first, last = zone[0][0], zone[-1][0]
+
+    def body(moment: str) -> str:
+        known = f"{moment} >= make_timestamp({first}) AND {moment} < make_timestamp({last})"
+        return f"(CASE WHEN {known} THEN {moment} + to_microseconds({_ahead(moment, zone[:-1])}) END)"
+
+    return writer.let(time, body)
+
+
+def _ahead(moment: str, zone: Sequence[tuple[int, int]]) -> str:
+    """Write how far local time is ahead, found by halves."""
+    if len(zone) == 1:
+        return str(zone[0][1])
+    half = len(zone) // 2
+    sides = _ahead(moment, zone[:half]), _ahead(moment, zone[half:])
+    return f"(CASE WHEN {moment} < make_timestamp({zone[half][0]}) THEN {sides[0]} ELSE {sides[1]} END)"
 
 
 def _whole(value: str) -> str:

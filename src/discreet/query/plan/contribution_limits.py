@@ -259,6 +259,8 @@ def _fixed_in_table(table: Table, catalogue: Catalogue) -> FixedInUnit:
     # As they are stored they are the same in all rows of a unit, so they are however they are read.
     fixed |= {column.field.name for column in table.columns if column.column.casefold() in parts}
     times = {one.field.name for one in table.columns if unit.time and one.column.casefold() == unit.time.casefold()}
+    if unit.zone != "UTC":  # Days of SQL are those of UTC: a local day lies in two of them.
+        times = set()
     return FixedInUnit(
         fields=frozenset(fixed), times=frozenset(times), units=frozenset({table.unit}), window=unit.window
     )

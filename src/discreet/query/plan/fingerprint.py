@@ -74,7 +74,7 @@ _NAMES = stored_names(
         Choose: "Choose: branches otherwise",
         Table: "Table: table private columns unit",
         TableColumn: "TableColumn: column field missing format? unit_key? of_unit?",
-        UnitKey: "UnitKey: columns window time kind format outer?",
+        UnitKey: "UnitKey: columns window time kind format outer? zone?",
         Filter: "Filter: source condition",
         Project: "Project: source columns unit",
         Named: "Named: field expression",

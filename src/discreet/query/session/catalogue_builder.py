@@ -18,7 +18,7 @@ from discreet.pages.kit import Described, DescribedTable
 from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
-from discreet.query.policy import Chain, PublicTable, Unit
+from discreet.query.policy import Chain, PublicTable, Unit, clock_changes
 from discreet.schema.columns import Declared, ExpressionFacts, Kind, declaration_of
 from discreet.schema.csv_file import CsvFile
 
@@ -199,6 +199,7 @@ def _with_composed_unit(
         time=None if time is None else time.name,
         kind=None if time is None else time.facts.kind,
         format=None if time is None else time.format,
+        zone=None if unit.zone == "UTC" else clock_changes(unit.zone),
     )
     own = CatalogueColumn(name=unit.called, facts=ExpressionFacts(kind=Kind.IDENTITY), unit_key=key)
     return replace(table, columns=dict(table.columns) | {unit.called: own}, unit=unit.called)
@@ -245,8 +246,9 @@ def _unit_time(table: CatalogueTable, unit: Unit, wanted: str) -> CatalogueColum
             f"is. There are: {', '.join(map(escaped, table.columns))}"
         )
     found = table.columns[_found_column(table.name, table.columns, wanted)]
-    if not found.facts.kind.is_time or (unit.window == "hour" and found.facts.kind is not Kind.TIMESTAMP):
-        needed = "a timestamp" if unit.window == "hour" else "a date or timestamp"
+    is_moment = unit.window == "hour" or unit.zone != "UTC"  # A date is a day, of no zone.
+    if not found.facts.kind.is_time or (is_moment and found.facts.kind is not Kind.TIMESTAMP):
+        needed = "a timestamp" if is_moment else "a date or timestamp"
         raise InvalidParameter(
             f"column {found.name!r} of table {table.name!r} tells the window of the unit and must be {needed}: store "
             "it as one, or declare it with dp.between(first, last)"

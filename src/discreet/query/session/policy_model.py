@@ -47,6 +47,8 @@ class UnitModel(Strict):
     """The stretch of time that is protected by itself; left out, all times together."""
     time: Name | None = None
     """The date or timestamp of every private table that tells the window of a row."""
+    zone: Name | None = None
+    """In whose local time windows begin, such as "Europe/Berlin"; left out, in UTC."""
     rows_at_most: Count | None = None
     """The most rows that one unit has in a private table, as is publicly known; totals of all rows can then be told."""
     max_inner: Count | None = None

@@ -183,6 +183,7 @@ def packed(profile: Profile) -> str:
             "max_groups": profile.unit.max_groups,
             "max_rows_per_group": profile.unit.max_rows_per_group,
             **({} if profile.unit.window is None else {"window": profile.unit.window, "time": profile.unit.time}),
+            **({} if profile.unit.zone == "UTC" else {"zone": profile.unit.zone}),
             **({} if profile.unit.name is None else {"name": profile.unit.noun, "plural": profile.unit.nouns}),
         },
         "units": _estimate(profile.units),
