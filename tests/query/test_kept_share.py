@@ -27,6 +27,7 @@ from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
 from discreet.query.plan.kept_share import ALL_ROWS, LEFT_OUT, UNITS, can_cut, kept_question, kept_share
 from discreet.query.plan.planner import PricedQuery, plan
+from discreet.query.policy import FamilyChoice, UnitLimits
 from discreet.query.session.catalogue_builder import build_catalogue
 from discreet.query.session.private_bounds_and_keys import _binned
 
@@ -54,13 +55,16 @@ def table_of(states: Sequence[Sequence[int]]) -> pa.Table:
     )
 
 
-def limited(sql: str, limits: tuple[int, int], most: int | None = MOST) -> LimitedDraft:
+def limited(
+    sql: str, limits: tuple[int, int], most: int | None = MOST, family: FamilyChoice | None = None
+) -> LimitedDraft:
     with closing(DuckDBEngine({"t": table_of([])})) as engine:
         unit = dp.Unit("u", *limits, rows_at_most=most)
         catalogue = build_catalogue(engine, {"t": None}, unit=unit, columns=COLUMNS)
     question = read(sql, catalogue).question
+    tighter = None if family is None else UnitLimits(family=family)
     return bound_contributions(
-        PlanRequest(question=question, catalogue=catalogue, spend=Spend(epsilon=1), tighter=None, pure=True)
+        PlanRequest(question=question, catalogue=catalogue, spend=Spend(epsilon=1), tighter=tighter, pure=True)
     )
 
 
@@ -111,6 +115,19 @@ def test_a_unit_is_whole_if_every_choice_keeps_all_its_rows(sql: str, limits: tu
         found, want = exact(priced, run(priced, states)), expected(states, limits, by_city=sql is BY_CITY)
         assert {name: found[name] for name in (UNITS, ALL_ROWS)} == {name: want[name] for name in (UNITS, ALL_ROWS)}
         assert all(abs(a - b) < Fraction(1, 10**6) for a, b in zip(found[LEFT_OUT], want[LEFT_OUT], strict=True))
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_in_a_family_a_unit_is_whole_if_all_its_rows_fit_into_one_choice(rows: int) -> None:
+    draft = limited(BY_CITY, (1, 1), family=FamilyChoice(name="family", max_rows=rows))
+    priced = priced_of(draft)
+    for state in STATES:
+        total = sum(state[:2])
+        want = [Fraction(0 < total <= rows), Fraction(total > rows)]
+        left = max(0, min(total, MOST) - rows)
+        found = exact(priced, run(priced, [state]))
+        assert found[UNITS] == want, state
+        assert found[LEFT_OUT] == [0, left], state
 
 
 @pytest.mark.long

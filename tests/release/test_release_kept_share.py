@@ -26,9 +26,9 @@ def test_each_table_has_its_kept_share_for_a_part_of_the_release(tmp_path: Path)
     plan = kept_world(tmp_path)
     priced = release.price(plan)
     kept = {table.plan.kept_of: table for table in priced.tables if table.plan.kept_of is not None}
-    assert set(kept) == {"by_sex", "stays", "stays_by_district", "wards"}
+    assert set(kept) == {"by_sex", "stays", "wards"}
     assert float(kept["by_sex"].amount) == pytest.approx(0.05 * 0.02, rel=1e-4)
-    assert float(kept["stays"].amount) == pytest.approx(0.03 * 0.02, rel=1e-4)
+    assert float(kept["stays"].amount) == pytest.approx(0.06 * 0.02, rel=1e-4)
     assert kept["wards"].threshold == ""
     assert priced.total <= plan.allowance.rho  # type: ignore[operator]
 
@@ -42,6 +42,8 @@ def test_a_bundle_tells_the_kept_share_and_verifies(tmp_path: Path) -> None:
     tables = {table["name"]: table for table in known["tables"]}
     assert "of all patients that have rows here are counted with all their rows" in tables["by_sex"]["notes"][0]
     assert any(note.startswith("corrected totals") for note in tables["by_sex"]["notes"])
+    assert tables["stays"]["notes"][0] == tables["stays_by_district"]["notes"][0]  # one choice of rows for all of them
+    assert tables["stays"]["notes"][0] != tables["by_sex"]["notes"][0]
     columns = {column["name"]: column for column in tables["stays_kept"]["files"][0]["columns"]}
     assert columns["units"]["unit"] == "patients"
     assert columns["all_cost"]["meaning"].startswith("SUM(cost), of all rows (at most 2 of each patient)")
@@ -69,3 +71,18 @@ def test_a_kept_share_of_what_nothing_cuts_names_its_line(tmp_path: Path) -> Non
 
 def test_plans_without_it_have_the_tables_that_they_had(tmp_path: Path) -> None:
     assert not any(table.kept_of for table in world(tmp_path).tables)
+
+
+def test_dictionary_and_report_say_what_a_median_or_mode_of_an_empty_group_is(tmp_path: Path) -> None:
+    chosen = (
+        '"SELECT sex, COUNT(*) AS stays FROM stays GROUP BY sex"',
+        '"SELECT sex, MEDIAN(cost) AS middle, MODE(district) AS often FROM stays GROUP BY sex"',
+    )
+    bundle = release.dummy(world(tmp_path, *SMALLER, chosen), tmp_path / "try")
+    known = json.loads((bundle / "dictionary.json").read_text(encoding="utf-8"))
+    (table,) = (one for one in known["tables"] if one["name"] == "by_sex")
+    meanings = {column["name"]: column["meaning"] for column in table["files"][0]["columns"]}
+    page = (bundle / "report.html").read_text(encoding="utf-8")
+    for name in ("middle", "often"):
+        assert "of a group without values it is arbitrary" in meanings[name]
+    assert page.count("of a group without values it is arbitrary") >= 2

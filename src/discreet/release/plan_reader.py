@@ -200,7 +200,8 @@ class _PlanReader:
                 family = self.document.at(place, family_of, said, policy, levels, schedule)
                 tables = self.document.at(place, family.tables)
             share = exact_or_none(said.kept_share, name="kept_share")
-            kept = () if share is None else tuple(one.kept(share / len(tables)) for one in tables)
+            # All tables of a family count the same rows, so that one of them tells what is left out of all.
+            kept = () if share is None else (tables[0].kept(share),)
             yield from ((place, table) for table in (*tables, *kept))
 
     def _running(self, policy: Policy) -> Iterator[tuple[Place, RunningPlan]]:

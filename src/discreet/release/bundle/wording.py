@@ -234,7 +234,9 @@ def counted_words(published: Published) -> str:
 
 def kept_words(published: Published, table: PublishedTable) -> tuple[str, ...]:
     """Say how much of a table's rows limits leave out, where that was measured, from released values alone."""
-    found = next((one for one in published.tables if one.plan.kept_of == table.plan.name), None)
+    own, family = table.plan.name, table.plan.family
+    same = {own, *(one.plan.name for one in published.tables if family is not None and one.plan.family == family)}
+    found = next((one for one in published.tables if one.plan.kept_of in same), None)
     if found is None:
         return ()
     return tuple(kept_share(found.raw, found.deviations, published.plan.policy.unit).sentences())
