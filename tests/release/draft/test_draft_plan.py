@@ -213,7 +213,8 @@ class TestLimits:
         assert (draft["columns.origin"].value is None) is (airports == 100)
         assert draft["unit.max_groups"].value == groups
         assert draft["unit.max_rows_per_group"].value == 500, "the total counts every plane in one group"
-        assert "in total 100 %" in draft["unit.max_rows_per_group"].why
+        why = draft["unit.max_rows_per_group"].why
+        assert why.endswith("in total 100 %, and in every table of the family" if airports == 3 else "by origin 100 %")
         assert {"unit.max_groups", "unit.max_rows_per_group"} <= set(draft.seen)
 
     def test_what_a_limit_cuts_is_told_to_the_custodian(self, tmp_path) -> None:

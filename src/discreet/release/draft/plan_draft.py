@@ -438,7 +438,11 @@ def _chosen_unit(
     choices = tuple(dict.fromkeys([owner, *(one.column for one in units), "row"]))
     why = _ROW if owner == "row" else unit_why(look.unit(owner))
     whom = Proposal(field="unit.column", value=owner, why=why, choices=choices, from_data=not said)
-    return (whom,) if owner == "row" else (whom, *_chosen_limits(look, owner, _likely_keys(seen)))
+    return (
+        (whom,)
+        if owner == "row"
+        else (whom, *_chosen_limits(look, owner, _likely_keys(seen), is_family=len(first_groupings(seen)) > 1))
+    )
 
 
 def _likely_keys(seen: list[SeenColumn]) -> list[list[str]]:
@@ -450,12 +454,17 @@ def _likely_keys(seen: list[SeenColumn]) -> list[list[str]]:
     return [*groupings, *([one.name] for one in sorted(texts, key=lambda one: one.distinct)[:_MOST_KEYS])]
 
 
-def _chosen_limits(look: FileLook, owner: str, groupings: list[list[str]]) -> tuple[Proposal, Proposal]:
+def _chosen_limits(
+    look: FileLook, owner: str, groupings: list[list[str]], *, is_family: bool
+) -> tuple[Proposal, Proposal]:
     """Propose the limits that leave most units whole in every table: the widest one decides."""
     shares = {tuple(keys): look.shares(owner, keys) for keys in groupings}
     widest, longest = max(shares, key=lambda keys: shares[keys][0]), max(shares, key=lambda keys: shares[keys][1])
     limits = limit(shares[widest][0]), limit(shares[longest][1])
-    told = "; ".join(f"{_by(keys)} {percent(look.counted(owner, keys, limits))}" for keys in {(): 0, widest: 0})
+    # Tables of listed keys are a family, which counts the rows that its total does; others choose for themselves.
+    apart = {(): 0} if is_family else {(): 0, widest: 0}
+    told = "; ".join(f"{_by(keys)} {percent(look.counted(owner, keys, limits))}" for keys in apart)
+    told += ", and in every table of the family" if is_family else ""
     counted = "more counts more of each and needs more noise"
     return (
         Proposal(
