@@ -78,6 +78,9 @@ MECHANISMS = {
     "quantile": lambda e: Quantile(
         quantile=Fraction(1, 2), epsilon=Fraction(e), grid=GRID, relation=Relation.REPLACE_ONE
     ),
+    "quantile by permute-and-flip": lambda e: Quantile(
+        quantile=Fraction(1, 2), epsilon=Fraction(e), grid=GRID, relation=Relation.REPLACE_ONE, flips=True
+    ),
     "candidates": lambda e: QuantileAmong(
         candidates=tuple(range(0, 101, 4)),
         quantile=Fraction(9, 10),

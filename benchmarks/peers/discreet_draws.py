@@ -31,11 +31,13 @@ from discreet.mechanisms.order_statistics import Ranked
 from discreet.mechanisms.quantile import QuantileAmong
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import RegressionColumns
+from discreet.statistics.rank_methods import permute_and_flip_chances
 from discreet.statistics.regressions import Regression
 
 __all__ = ["draw", "fits", "stable"]
 
 GENERATOR = np.random.default_rng()
+_NODES = 1000  # Of an integral: right to far less than runs can tell.
 
 
 @lru_cache(2)
@@ -59,7 +61,10 @@ def draw(mechanism: Any, part: Part) -> Floats:
 @draw.register
 def _(mechanism: Quantile, part: Part) -> Floats:
     starts, lengths, scores = pieces(part.file, replace(mechanism, epsilon=Fraction(1)))
-    weights = lengths * np.exp(float(mechanism.factor) * (scores - scores.max()))
+    coins = np.exp(float(mechanism.factor) * (scores - scores.max()))
+    likely = coins * lengths > 1e-15
+    starts, lengths, coins = starts[likely], lengths[likely], coins[likely]
+    weights = permute_and_flip_chances(coins, lengths, _NODES) if mechanism.flips else lengths * coins
     cumulated = np.cumsum(weights)
     chosen = np.searchsorted(cumulated, GENERATOR.random(part.runs) * cumulated[-1])
     chosen = np.minimum(chosen, len(weights) - 1)

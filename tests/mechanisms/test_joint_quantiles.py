@@ -189,3 +189,23 @@ def test_quantiles_out_of_order_are_refused(bad: tuple[str, ...]) -> None:
 def test_there_is_one_epsilon_for_each_level() -> None:
     with pytest.raises(InvalidParameter, match="level"):
         Quantiles(quantiles=DECILES, epsilons=(Fraction(1),), grid=GRID, relation=ADD_REMOVE)
+
+
+@pytest.mark.parametrize("shape", ["even", "falling"])
+def test_an_interval_is_less_than_twice_as_wide_as_one_by_an_oracle(shape: str) -> None:
+    """The oracle knows the law of the point, and states the shortest interval around it that covers in 95 of 100."""
+    fine = Grid(low=Fraction(0), high=Fraction(300), step=Fraction(1), default=Fraction(0))
+    even = (np.arange(1200) + 0.5) / 1200
+    data = 300 * even if shape == "even" else np.minimum(300, 100 * -np.log(1 - even))
+    mechanism = interval(grid=fine, epsilon=1)
+    truth = float(np.median(data))
+    with precision(64):
+        points = {point: float(mass) for point, mass in mechanism.point.distribution(data).masses.items()}
+        width = sum(
+            float(mass) * (last - first) for (_, first, last), mass in mechanism.distribution(data).masses.items()
+        )
+    errors = sorted((point - truth, mass) for point, mass in points.items())
+    cumulated = np.cumsum([mass for _, mass in errors])
+    ends = [int(np.searchsorted(cumulated, before + 0.95)) for before in (0.0, *cumulated[:-1])]
+    shortest = min(errors[end][0] - errors[first][0] for first, end in enumerate(ends) if end < len(errors))
+    assert shortest <= width <= 2 * shortest

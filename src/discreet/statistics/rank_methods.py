@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.adaptive.approximate_recipes import laplace
 from discreet.adaptive.noise_recipes import Recipe, best_recipe, polynomial
@@ -26,7 +27,13 @@ from discreet.privacy.relation import Relation
 from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, noise_errors, of_weights
 from discreet.statistics.expected import Floats
 
-__all__ = ["CandidateQuantile", "ExponentialQuantile", "ProposedQuantile", "SmoothQuantile"]
+__all__ = [
+    "CandidateQuantile",
+    "ExponentialQuantile",
+    "ProposedQuantile",
+    "SmoothQuantile",
+    "permute_and_flip_chances",
+]
 
 _HALF = Fraction(1, 2)
 _TO_THE_NOISE = 1.5  # Candidates to the rank noise: with more of them each is harder to tell from the next.
@@ -89,7 +96,8 @@ class ExponentialQuantile(_OfRank):
     def predict(self, facts: ChooserInputs) -> Predicted:
         sample, mechanism = facts.sample, self.make(facts)
         starts, lengths, scores = mechanism.pieces_near(sample)
-        weights = lengths * np.exp(float(mechanism.factor) * (scores - scores.max()).astype(float))
+        coins = np.exp(float(mechanism.factor) * (scores - scores.max()).astype(float))
+        weights = permute_and_flip_chances(coins, lengths) if mechanism.flips else lengths * coins
         points = np.floor(starts[:, None] + lengths[:, None] * (np.arange(_PARTS) + 0.5) / _PARTS)
         errors = np.abs(points - _truth(sample, self.q)) * float(facts.grid.step)
         return of_weights(errors.ravel(), np.repeat(weights, _PARTS)).shrunk(facts.shortened)
@@ -239,17 +247,20 @@ def _chances(mechanism: QuantileAmong, facts: ChooserInputs) -> tuple[Floats, Fl
     factor = float(mechanism.chooser.factor) * facts.shortened
     scores = mechanism.scores(sample).astype(float)
     errors = np.abs(np.array(mechanism.candidates) - _truth(sample, mechanism.quantile)) * float(facts.grid.step)
-    return errors, _permute_and_flip_chances(np.exp(factor * (scores - scores.max())))
+    return errors, permute_and_flip_chances(np.exp(factor * (scores - scores.max())), np.ones(scores.size))
 
 
-def _permute_and_flip_chances(coins: Floats) -> Floats:
-    """Return how often each is chosen: p_i times the integral over s of the product of 1 - s p_j, j not i. [MS20]"""
-    edges = np.concatenate([[0], np.geomspace(1e-9, 1, _NODES)])
+def permute_and_flip_chances(coins: Floats, times: NDArray[Any], nodes: int = _NODES) -> Floats:
+    """Return how often each is chosen: p_i times the integral over s of the product of 1 - s p_j, j not i. [MS20]
+
+    Each stands for as many as `times` says, and is told how often one of them is chosen.
+    """
+    edges = np.concatenate([[0], np.geomspace(1e-9 / float(times.max()), 1, nodes)])
     found = np.zeros_like(coins)
     for low, high in pairwise(edges.tolist()):
         left = np.log1p(-(low + high) / 2 * coins)
-        found += (high - low) * coins * np.exp(left.sum() - left)
-    return found
+        found += (high - low) * coins * np.exp(float(left @ times) - left)
+    return np.asarray(found * times)
 
 
 def _truth(sample: Ranked, q: Fraction) -> int:

@@ -43,7 +43,6 @@ from discreet.query.plan.draft import (
     LimitedDraft,
     Number,
     Picked,
-    QuantilePick,
     Recipe,
     SpreadTerm,
     TallySpec,
@@ -153,9 +152,7 @@ def _sure(draft: FinalDraft) -> str:
 
 
 def _choice(draft: FinalDraft, recipe: Picked) -> str:
-    if isinstance(draft.picks[recipe.pick], QuantilePick) or not draft.choosers[recipe.pick].flips:
-        return "exponential mechanism"
-    return "permute-and-flip"
+    return "permute-and-flip" if draft.choosers[recipe.pick].flips else "exponential mechanism"
 
 
 def _noise(draft: FinalDraft, recipe: Recipe) -> str:
