@@ -43,8 +43,8 @@ def within_outer(chunks: Iterable[RowChunk], groups: int, most: int, secret: Sec
     if not held:
         return
     outer, inner = (_codes([chunk.units.field(side) for chunk in held]) for side in (0, 1))
-    pairs, width = _packed(outer, inner)
-    stays = kept_pairs(pairs, width, most, secret)
+    pairs, bits = _packed(outer, inner)
+    stays = kept_pairs(pairs, bits, most, secret)
     start = 0
     while held:
         chunk = held.pop(0)
@@ -53,8 +53,8 @@ def within_outer(chunks: Iterable[RowChunk], groups: int, most: int, secret: Sec
         start = end
 
 
-def kept_pairs(pairs: Integers, width: int, most: int, secret: Secret) -> Truths | None:
-    """Tell which rows stay, by the pair of each: outer unit times `width` and inner unit; None if all do."""
+def kept_pairs(pairs: Integers, bits: int, most: int, secret: Secret) -> Truths | None:
+    """Tell which rows stay, by the pair of each, whose lowest `bits` are the inner unit; None if all do."""
     if not pairs.size:
         return None
     highest = int(pairs.max()) + 1
@@ -62,7 +62,7 @@ def kept_pairs(pairs: Integers, width: int, most: int, secret: Secret) -> Truths
     seen = np.zeros(highest if values is None else values.size, np.bool_)
     seen[places] = True
     present = np.flatnonzero(seen) if values is None else np.sort(values)
-    gone = _dropped(present, width, most, secret)
+    gone = _dropped(present, bits, most, secret)
     if not gone.size:
         return None
     seen[gone if values is None else np.flatnonzero(np.isin(values, gone))] = False
@@ -70,9 +70,9 @@ def kept_pairs(pairs: Integers, width: int, most: int, secret: Secret) -> Truths
     return stays
 
 
-def _dropped(present: Integers, width: int, most: int, secret: Secret) -> Integers:
+def _dropped(present: Integers, bits: int, most: int, secret: Secret) -> Integers:
     """Return the pairs that are not kept, of distinct ones in order."""
-    outer = present // width
+    outer = present >> bits
     starts = np.flatnonzero(np.concatenate(([True], outer[1:] != outer[:-1])))
     sizes = lengths(starts, present.size)
     crowded = sizes > most
@@ -130,16 +130,19 @@ def _codes(parts: list[pa.Array]) -> Integers:
     codes = units.codes
     least, greatest = (int(codes.min()), int(codes.max())) if codes.size else (0, 0)
     if isinstance(units, NumberUnits) and greatest - least < _WIDEST:
-        return codes - least
+        codes -= least  # It was put together from all chunks, and is nobody else's.
+        return codes
     return numbered(units).codes
 
 
 def _packed(outer: Integers, inner: Integers) -> tuple[Integers, int]:
     """Write a pair as one number; where that is too wide, distinct values are numbered first, and there are few."""
     for _ in range(2):
-        width = int(inner.max()) + 1 if inner.size else 1
-        if not outer.size or (int(outer.max()) + 1) * width < _WIDEST:
-            return outer * width + inner, width
+        bits = int(inner.max()).bit_length() if inner.size else 0
+        if not outer.size or (int(outer.max()) + 1) << bits < _WIDEST:
+            outer <<= bits
+            outer |= inner
+            return outer, bits
         outer, inner = _listed(outer)[0], _listed(inner)[0]
     raise OverflowError("too many units for one number")
 
