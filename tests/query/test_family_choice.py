@@ -317,7 +317,7 @@ def test_the_kept_share_of_a_family_is_of_units_whose_rows_are_all_in_every_tabl
     priced, rows = price(plan), people(300, 12)
     sizes = rows.to_pandas().dropna(subset=["sex"]).query("age != '9'").groupby("home").size()
     kept = [table for table in priced.tables if table.plan.kept_of is not None]
-    assert [table.plan.kept_of for table in kept] == [table.name for table in priced.tables[:5]]
+    assert [table.plan.kept_of for table in kept] == ["people"]
     for table, counts in zip(kept, run(kept, rows), strict=True):
         units, all_rows, left_out = exact_numbers(table.priced.draft, counts.tally)[:3]
         assert units.tolist() == [(sizes <= 4).sum(), (sizes > 4).sum()]
@@ -325,6 +325,14 @@ def test_the_kept_share_of_a_family_is_of_units_whose_rows_are_all_in_every_tabl
         assert left_out.sum() == (sizes - sizes.clip(upper=4)).sum()
     pq.write_table(rows, tmp_path / "people.parquet")
     assert dp.release.publish(plan, principal="office").exists()
+
+
+def test_a_family_of_two_units_at_once_is_refused_before_it_is_paid(tmp_path: Path) -> None:
+    """One choice of rows is proven for one unit: a chain of two publishes its tables by their SQL."""
+    chain = 'column = "home"\nmax_inner = 4\n\n[unit.inner]\ncolumn = ["home", "person"]\nbudget = { epsilon = 20 }'
+    unit = 'column = "home"\nname = "household"\nmax_groups = 3\nmax_rows_per_group = 4'
+    with pytest.raises(Refused, match="one choice of rows for several tables is proven for one unit"):
+        price(plan_of(tmp_path, (unit, chain)))
 
 
 def test_released_tables_agree_within_their_noise(tmp_path: Path) -> None:
