@@ -388,7 +388,7 @@ class UnitRows:
 
     def event_of(self, event: Event) -> Event:
         """Return what one unit spends where one row spends `event`; refused where no group bound is proven."""
-        return grouped(event, self.max_rows)
+        return event if self.max_rows == 1 else grouped(event, self.max_rows)
 
     def ids(self) -> Column:
         """Read the ids, as one column. This is private."""

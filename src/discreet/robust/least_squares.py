@@ -26,7 +26,7 @@ from discreet.privacy.relation import Relation, read_relation
 from discreet.robust import functionals
 from discreet.robust.noisy_moments import Moments, NoisyMoments, best_weight
 from discreet.robust.regression_design import Design, Integers, Records, Triangle
-from discreet.robust.reweighting import Lens, bounded
+from discreet.robust.reweighting import EACH_ROW, Lens, SharedWeights, bounded, shares_of
 
 __all__ = [
     "DROWNED",
@@ -179,9 +179,13 @@ _CAUTION = 0.4  # Of the usual length of the noise, by which X'X is taken as sma
 class ResidualSquares:
     """Measure Q, the sum of r^2 x x' over rows of whole numbers with |x| <= radius and |r| <= radius.
 
-    Guarantee   Gaussian privacy with mu^2 = `mu_squared`.
-    Theorem     See `Triangle`: each row adds the upper triangle of a positive matrix of at most unit length. [DRS22]
-    Utility     the middle of a sandwich: it makes intervals hold also where residuals vary with the features.
+    Where units have several rows, it is the sum of s s' over units, with s the sum of r x over their rows.
+
+    Guarantee   Gaussian privacy with mu^2 = `mu_squared`, for one unit.
+    Theorem     See `Triangle`: each row adds the upper triangle of a positive matrix of at most unit length, and so
+                does each unit, whose s is at most as long as the longest r x of one row; see `SharedWeights`. [DRS22]
+    Utility     the middle of a sandwich: it makes intervals hold also where residuals vary with the features, and
+                where those of one unit are alike. [LZ86]
     """
 
     dimension: int
@@ -209,8 +213,11 @@ class ResidualSquares:
     def event(self) -> events.GDP:
         return events.GDP(mu_squared=self.triangle.sensitivity(self.relation).squared_l2 / self.variance)
 
-    def measure(self, rows: Integers, residuals: Integers, radius: int) -> Floats:
-        """Add noise to Q; the caller answers for the bounds of every row."""
+    def measure(self, rows: Integers, residuals: Integers, radius: int, shares: SharedWeights = EACH_ROW) -> Floats:
+        """Add noise to Q; the caller answers for the bounds of every row, and of the rows of a unit together."""
+        scores = shares.scores(rows, residuals)
+        if scores is not None:
+            rows, residuals, radius = scores, np.full(len(scores), radius**2), radius**2
         total = np.zeros(self.triangle.dimension, dtype=object)
         for start in range(0, len(rows), _BLOCK):
             near = rows[start : start + _BLOCK] / radius
@@ -330,8 +337,8 @@ class NoisyStatistics:
     """Fit a linear model from X'X and X'y with Gaussian noise.
 
     Guarantee   Gaussian privacy with the mu of `noise`: both moments are one release with one joint sensitivity.
-    Theorem     See `Moments`. Solving afterwards is free, and so is shrinking by how noisy the moments are.
-                [DRS22, Wan18]
+    Theorem     See `Moments`, and `SharedWeights` where units have several records. Solving afterwards is free, and
+                so is shrinking by how noisy the moments are. [DRS22, Wan18]
     Utility     noise of about d / mu on X'X and X'y, in the frame in which the bounds are -1 and 1.
 
     Args:
@@ -400,20 +407,21 @@ class NoisyStatistics:
 
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
-        rows = self.design.rows(records)
+        shares, rows = shares_of(records, self.relation), self.design.rows(records)
         check_rows(rows, self.public_rows)
         lens, radius, moments = Lens.plain(self.design.dimension), self.design.dimension**0.5, self.moments
-        measured = moments.measure(*bounded(*lens.look(rows), radius, 1.0, moments.radius))
+        measured = moments.measure(*shares.divided(*bounded(*lens.look(rows), radius, 1.0, moments.radius)))
         seen = Seen(lens, radius, 1.0, measured).penalised(self.penalties)
         fit = shrunken(seen.measured) / radius
-        return coefficients_release(self, fit.tolist(), self._accuracy(rows, seen, fit))
+        return coefficients_release(self, fit.tolist(), self._accuracy(rows, shares, seen, fit))
 
-    def _accuracy(self, rows: Integers, seen: Seen, fit: Floats) -> Accuracy:
+    def _accuracy(self, rows: Integers, shares: SharedWeights, seen: Seen, fit: Floats) -> Accuracy:
         if self.squares is None:
             return NO_INTERVAL
         steps = self.moments.radius
         look = Lens(seen.lens.turn, fit).look(rows)
-        measured = self.squares.measure(*bounded(*look, seen.radius, seen.reach, steps), steps)
+        near = shares.divided(*bounded(*look, seen.radius, seen.reach, steps))
+        measured = self.squares.measure(*near, steps, shares)
         return seen.errors(self.design, fit, measured, self.squares.deviation)
 
 

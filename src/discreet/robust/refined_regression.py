@@ -32,7 +32,7 @@ from discreet.robust.least_squares import (
 )
 from discreet.robust.noisy_moments import Moments
 from discreet.robust.regression_design import Design, Integers, Records
-from discreet.robust.reweighting import Lens, bounded, lengths
+from discreet.robust.reweighting import EACH_ROW, Lens, SharedWeights, bounded, lengths, shares_of
 from discreet.robust.tail_bounds import Tails
 
 __all__ = ["RefinedRegression"]
@@ -55,6 +55,7 @@ class RefinedRegression:
     Guarantee   Gaussian privacy with the mu of `noise`, for all rounds together.
     Theorem     Every round releases moments or counts of rows whose bounds follow from public numbers and from earlier
                 rounds; the squares of their mu add up, also when a round depends on the ones before. [DRS22]
+                Where units have several records, these share one weight; see `SharedWeights`.
     Utility     an error of about d reach / (mu n) in the predictions, where `reach` is the size of residuals. Rows and
                 residuals that are shortened pull less than they do in ordinary least squares.
 
@@ -149,32 +150,35 @@ class RefinedRegression:
 
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
-        rows = self.design.rows(records)
+        shares, rows = shares_of(records, self.relation), self.design.rows(records)
         check_rows(rows, self.public_rows)
-        seen, last, fit = self._fit(rows)
-        return coefficients_release(self, fit.tolist(), self._accuracy(rows, seen, last, fit))
+        seen, last, fit = self._fit(rows, shares)
+        return coefficients_release(self, fit.tolist(), self._accuracy(rows, shares, seen, last, fit))
 
-    def _fit(self, rows: Integers) -> tuple[Seen, Moments, Floats]:
+    def _fit(self, rows: Integers, shares: SharedWeights = EACH_ROW) -> tuple[Seen, Moments, Floats]:
         """Return the last look, what measured in it, and the fit that follows."""
         first, *rest = self.moments
         lens, radius = Lens.plain(self.design.dimension), self.design.dimension**0.5
-        seen = Seen(lens, radius, 1.0, first.measure(*bounded(*lens.look(rows), radius, 1.0, first.radius)))
-        # The first coordinate is 1 in every row, so its square counts them.
+        near = shares.divided(*bounded(*lens.look(rows), radius, 1.0, first.radius))
+        seen = Seen(lens, radius, 1.0, first.measure(*near))
+        # The first coordinate is 1 in every row, so its square counts them, or the units that share them.
         counted = max(float(seen.measured.gram[0, 0]) * radius**2, 1.0)
         count = float(self.public_rows) if self.public_rows is not None else counted
         for moments in rest:
             lens = self._closer(seen, count)
             coordinates, residuals = lens.look(rows)
-            radius, reach = self.tails.chosen((lengths(coordinates), np.abs(residuals)), self._spared(moments))
-            near = bounded(coordinates, residuals, radius, reach, moments.radius)
+            far = shares.first(lengths(coordinates)), shares.first(np.abs(residuals))
+            radius, reach = self.tails.chosen(far, self._spared(moments))
+            near = shares.divided(*bounded(coordinates, residuals, radius, reach, moments.radius))
             seen = Seen(lens, radius, reach, moments.measure(*near))
         return seen.penalised(self.penalties), rest[-1], self._closer(seen, count).fit
 
-    def _accuracy(self, rows: Integers, seen: Seen, last: Moments, fit: Floats) -> Accuracy:
+    def _accuracy(self, rows: Integers, shares: SharedWeights, seen: Seen, last: Moments, fit: Floats) -> Accuracy:
         if self.squares is None:
             return NO_INTERVAL
         look = Lens(seen.lens.turn, fit).look(rows)
-        measured = self.squares.measure(*bounded(*look, seen.radius, seen.reach, last.radius), last.radius)
+        near = shares.divided(*bounded(*look, seen.radius, seen.reach, last.radius))
+        measured = self.squares.measure(*near, last.radius, shares)
         return seen.errors(self.design, fit, measured, self.squares.deviation)
 
     def _closer(self, seen: Seen, count: float) -> Lens:

@@ -45,9 +45,10 @@ Integers: TypeAlias = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True)
 class RegressionColumns:
-    """Records by columns, the response last. It never prints what it holds."""
+    """Records by columns, the response last, and whose each is where units have several. It never prints them."""
 
     columns: Sequence[Data] = field(repr=False)
+    units: Integers | None = field(default=None, repr=False)  # numbers from 0 on
 
     def __len__(self) -> int:
         return len(self.columns[0])

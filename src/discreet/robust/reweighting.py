@@ -6,16 +6,18 @@ on where in the table it stands or on who stands beside it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.vector_mean import clip_to_ball
-from discreet.robust.regression_design import HALF
+from discreet.privacy.relation import Relation
+from discreet.robust.regression_design import HALF, Records, RegressionColumns
 
-__all__ = ["Lens", "bounded", "lengths"]
+__all__ = ["EACH_ROW", "Lens", "SharedWeights", "bounded", "lengths", "shares_of"]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -70,3 +72,62 @@ def bounded(
     shares = steps / np.sqrt(np.maximum((near * near).sum(axis=1), steps**2))
     kept = np.clip(residuals * shares * (steps / reach), -steps, steps)
     return clip_to_ball(near, steps), np.rint(kept).astype(np.int64)
+
+
+# --- shares: The rows of one unit share the weight of one row. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class SharedWeights:
+    """Whose each row is; each of the m rows of a unit weighs 1 / m. Without units, each row weighs 1.
+
+    Theorem     A row and its residual are divided by sqrt(m), toward zero, so that the squares of those of one unit
+                add up to at most those of one row: sums of x x' and x r over a unit are no longer than those of one
+                row, however many rows it has. One unit more or less moves every such sum as one row does. What is
+                counted is counted in the first row of each unit, which depends on its own rows alone.
+    """
+
+    units: Integers | None = field(default=None, repr=False)
+
+    def divided(self, rows: Integers, residuals: Integers) -> tuple[Integers, Integers]:
+        """Share out rows and residuals of whole steps. This is private."""
+        if self.units is None:
+            return rows, residuals
+        many = np.bincount(self.units)[self.units]
+        return _over_root(rows, many[:, None]), _over_root(residuals, many)
+
+    def first(self, values: Floats) -> Floats:
+        """Return the values of one row of each unit. This is private."""
+        return values if self.units is None else values[np.unique(self.units, return_index=True)[1]]
+
+    def scores(self, rows: Integers, residuals: Integers) -> Integers | None:
+        """Add up r x over the rows of each unit, in whole squared steps; None where rows are units. Private."""
+        if self.units is None:
+            return None
+        scores = np.zeros((int(self.units.max(initial=-1)) + 1, rows.shape[1]), dtype=np.int64)
+        np.add.at(scores, self.units, rows * residuals[:, None])
+        return scores
+
+
+EACH_ROW = SharedWeights()
+
+
+def shares_of(records: Records, relation: Relation) -> SharedWeights:
+    """Return who shares a weight; refused where that is not proven."""
+    if not isinstance(records, RegressionColumns) or records.units is None:
+        return EACH_ROW
+    if relation is not Relation.ADD_REMOVE:
+        raise Refused("units with several records are protected under add-remove", way_out='say relation="add-remove"')
+    if len(records.units) != len(records) or (len(records) and int(records.units.min()) < 0):
+        raise InvalidParameter("there must be the number of a unit, from 0 on, for each record")
+    return SharedWeights(records.units)
+
+
+def _over_root(steps: Integers, many: Integers) -> Integers:
+    """Divide by the root of `many`, toward zero: floor(sqrt(a^2 / m)) = floor(sqrt(floor(a^2 / m))).
+
+    The root of a whole number below 2^52 is a float that is rounded correctly, and so reaches no next whole number.
+    """
+    size: Integers = np.floor(np.sqrt(steps * steps // many)).astype(np.int64)
+    return np.sign(steps) * size

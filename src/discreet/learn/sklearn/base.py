@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import isfinite
 from typing import Any, Self, final
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_rows
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import significant_up
-from discreet.frames.column import Column, as_column, reader_for
+from discreet.frames.column import Column, as_column, reader_for, taken
 from discreet.frames.tables import table_columns
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
@@ -25,6 +26,7 @@ from discreet.learn.sklearn.validation import class_codes, read_classes
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
+from discreet.names import escaped
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer, paid
@@ -44,6 +46,8 @@ class PrivacySpent:
         event: What the fit spent.
         relation: The neighbouring relation.
         delta: The delta at which epsilon is quoted.
+        unit: Whom it protects: each row, or what the ids that were handed over tell apart.
+        max_rows: How many rows of such a unit count at most; None where rows are protected.
 
     Examples:
         >>> import numpy as np
@@ -55,6 +59,8 @@ class PrivacySpent:
     event: Event
     relation: Relation
     delta: Fraction  # at which epsilon is quoted; 0 for pure privacy
+    unit: str = "row"
+    max_rows: int | None = None  # of each unit that count, where units have several
 
     @property
     def epsilon(self) -> float:
@@ -66,6 +72,9 @@ class PrivacySpent:
         if self.delta and isfinite(spent):
             # Many choices cost less at a delta than their epsilons add up to.
             told = f"ε = {significant_up(spent)}, δ = {significant_up(self.delta)}"
+        if self.max_rows is not None:
+            rows = "1 row counts" if self.max_rows == 1 else f"{self.max_rows} rows count"
+            told = f"{told} for one {escaped(self.unit)}, of whom at most {rows}"
         return f"{told} ({self.relation.value} neighbours)"
 
     __repr__ = __str__
@@ -81,14 +90,47 @@ class TrainingTable:
     people: int | None  # the same, or a public guess of it
     _X: Any = field(repr=False)
     _y: Any = field(repr=False)
+    whom: UnitRows | None = None  # whom to protect, where units have several rows
+    _drawn: list[NDArray[np.int64]] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
         """The number of rows, which is private under add-remove: nothing but what is paid for may follow from it."""
-        return len(self._X)
+        return len(self._X) if self.whom is None else len(self._kept())
+
+    def _kept(self) -> Any:
+        """Return the places of the rows that count: drawn once, so that features and target are of the same rows."""
+        if self.whom is None:
+            return slice(None)
+        if not self._drawn:
+            self._drawn.append(self.whom.kept(len(self._X)))
+        return self._drawn[0]
+
+    def units(self) -> NDArray[np.int64] | None:
+        """Return a number for the unit of each row that counts; None where rows are protected. This is private."""
+        return None if self.whom is None else unit_codes(taken(self.whom.ids(), self._kept()))
+
+    @property
+    def max_rows(self) -> int:
+        """How many rows of one unit count at most."""
+        return 1 if self.whom is None else self.whom.max_rows
+
+    def event_of(self, event: Event) -> Event:
+        """Return what one unit spends where one row spends `event`."""
+        return event if self.whom is None else self.whom.event_of(event)
+
+    def one_row_each(self, what: str) -> None:
+        """Refuse several rows of a unit for what is proven for one."""
+        if self.max_rows > 1:
+            raise Refused(
+                f"{what} protects units of which one row counts",
+                reason="no bound is proven for several rows of one unit here",
+                way_out="leave max_rows out: then one row of each unit counts, drawn in secret",
+            )
 
     def columns(self) -> list[Any]:
         """Read the features, a column each; whatever stands there is a value or is missing. This is private."""
-        return list(map(as_column, table_columns(self._X)))
+        kept = self._kept()
+        return [taken(as_column(column), kept) for column in table_columns(self._X)]
 
     def steps(self) -> NDArray[np.int64]:
         """Return the rows clamped and moved, in steps of 1 / HALF from -HALF to HALF. This is private."""
@@ -101,7 +143,7 @@ class TrainingTable:
 
     def target(self) -> Column:
         """Read the target as a column. This is private."""
-        return as_column(self._y)
+        return taken(as_column(self._y), self._kept())
 
     def classes(self, declared: Any, *, has_session: bool) -> NDArray[Any]:
         """Return the sorted classes, declared or, if the caller said so and no session pays, found in the target."""
@@ -109,7 +151,7 @@ class TrainingTable:
 
     def codes(self, classes: NDArray[Any]) -> NDArray[np.int64]:
         """Return the place of each label among the classes, -1 for whatever is none of them. This is private."""
-        return class_codes(self._y, classes)
+        return class_codes(self.target(), classes)
 
 
 _GAPS = (
@@ -137,9 +179,12 @@ class PrivateEstimator(Paying):
     privacy_spent_: PrivacySpent
     frame_: FeatureFrame
 
-    def _table(self, X: Any, y: Any = None, *, y_numeric: bool = False) -> TrainingTable:
+    def _table(
+        self, X: Any, y: Any = None, *, y_numeric: bool = False, unit: Any = None, max_rows: int | None = None
+    ) -> TrainingTable:
         """Look at kinds and shapes, at values only if no session pays for them."""
         relation = self._relation()
+        whom = unit_rows(unit, max_rows, relation)
         brought = declared_bounds(X)
         if self.session is None:
             X, y = self._checked(X, y, y_numeric)
@@ -153,7 +198,7 @@ class PrivateEstimator(Paying):
         guess = None if self.public_rows is None else positive_integer(self.public_rows, name="public_rows")
         if None not in (size, guess) and size != guess:
             raise InvalidParameter("public_rows is not the number of rows, which is public under replace-one")
-        return TrainingTable(frame, size, guess if size is None else size, X, y)
+        return TrainingTable(frame, size, guess if size is None else size, X, y, whom)
 
     def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         try:
@@ -205,17 +250,28 @@ class PrivateEstimator(Paying):
         """Return the noise that spends epsilon and delta, exactly calibrated."""
         return GaussianNoise.for_epsilon(self._epsilon(), self._delta(people))
 
-    def _paid(self, event: Event, *, delta: Fraction = Fraction(0)) -> AbstractContextManager[None, None]:
+    def _row_gaussian(self, table: TrainingTable) -> GaussianNoise:
+        """Return the noise for one row with which a unit, of which so many count, spends epsilon and delta."""
+        return self._gaussian(table.people).part(Fraction(1, table.max_rows**2))
+
+    def _paid(
+        self, event: Event, *, delta: Fraction = Fraction(0), whom: UnitRows | None = None
+    ) -> AbstractContextManager[None, None]:
         """Charge the session, if there is one, and remember what was spent; nothing may be read before.
 
-        The values are read within what is returned: where a session pays, whatever fails there looks the same.
+        The event is that of one row, or, with `whom`, of one unit. The values are read within what is returned: where
+        a session pays, whatever fails there looks the same.
         """
         spent = PrivacySpent(event=event, relation=self._relation(), delta=delta)
+        if whom is not None:
+            noun = getattr(getattr(self.session, "unit", None), "noun", whom.noun)
+            spent = replace(spent, unit=noun, max_rows=whom.max_rows)
         if self.session is None:
             refuse_plain_steps()
         else:
             refuse_unpaid_looks()
-        guard = paid(self.session, spent, purpose=self._purpose())
+        unit = "row" if whom is None or self.session is None else whom.account
+        guard = paid(self.session, spent, purpose=self._purpose(), unit=unit)
         self.privacy_spent_ = spent
         return guard
 

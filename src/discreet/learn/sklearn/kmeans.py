@@ -282,12 +282,12 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Find the centres."""
-        table = self._table(X)
-        gaussian = self._gaussian(table.people)
+        table = self._table(X, unit=unit, max_rows=max_rows)
+        gaussian = self._row_gaussian(table)
         mechanisms = self._mechanisms(1 / gaussian.squared_multiplier)
-        with self._paid(mechanisms.event, delta=gaussian.delta or Fraction(0)):
+        with self._paid(table.event_of(mechanisms.event), delta=gaussian.delta or Fraction(0), whom=table.whom):
             self.frame_ = table.frame
             steps = table.steps()
             middle, half = self._middle_and_half()

@@ -7,13 +7,14 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact_or_none, nonnegative
 from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds
 from discreet.learn.sklearn.linear_model import Coefficients, LinearModel, read_method, records
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import read_flag
+from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.adassp import AdaSSP
@@ -92,11 +93,11 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Pay, read and fit."""
-        table, design = self._facts(X, y)
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
+        table, design = self._facts(X, y, unit, max_rows)
         mechanism, method = self._mechanism(table, design)
-        with self._paid(mechanism.event, delta=self._delta(table.people)):
+        with self._paid(self._event(mechanism, table), delta=self._delta(table.people), whom=table.whom):
             released: Coefficients
             if isinstance(mechanism, PrivateRegression):
                 released = mechanism.release((table.values(), table.target()))
@@ -104,22 +105,32 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
                 released = mechanism.release(records(table))
             return self._settle(table, released, method)
 
+    @staticmethod
+    def _event(mechanism: LeastSquares, table: TrainingTable) -> Event:
+        """Return what one unit spends: where its rows share a weight what one row does, else what a group does."""
+        if isinstance(mechanism, (RefinedRegression, NoisyStatistics)):
+            return mechanism.event
+        return table.event_of(mechanism.event)
+
     def _mechanism(self, table: TrainingTable, design: Design) -> tuple[LeastSquares, str]:
         """Make the mechanism from public facts."""
         method, relation, noise = read_method(self.method, METHODS), self._relation(), self._gaussian(table.people)
-        share = _share(self.inference)
+        share, of_row = _share(self.inference), self._row_gaussian(table)
         if method == "auto":
-            method = automatic(design, noise, table.people)
+            # Intervals of Huber fits take rows as independent, which several rows of one person are not.
+            method = automatic(design, noise, table.people) if table.max_rows == 1 else "refined"
         match method:
             case "tukey":
+                table.one_row_each('method="tukey"')
                 delta = self._delta(table.people)
                 return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
             case "adassp":
-                return AdaSSP(design=design, relation=relation, noise=noise, public_rows=table.size), method
+                return AdaSSP(design=design, relation=relation, noise=of_row, public_rows=table.size), method
             case "robust":
-                return m_estimate(design, relation, noise, RegressionNewton(inference=bool(share))), method
+                check_intervals(bool(share), table)
+                return m_estimate(design, relation, of_row, RegressionNewton(inference=bool(share))), method
             case _:
-                return looking(method, design, relation, noise, table.size, share), method
+                return looking(method, design, relation, noise, table, share), method
 
 
 class Ridge(LinearModel, RegressorMixin, BaseEstimator):
@@ -172,14 +183,14 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Pay, read and fit."""
-        table, design = self._facts(X, y)
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
+        table, design = self._facts(X, y, unit, max_rows)
         noise, share = self._gaussian(table.people), _share(self.inference)
         method = "refined" if worth_rounds(design, noise, table.people) else "noisy_statistics"
         penalties = _penalties(nonnegative(self.alpha, name="alpha"), design)
-        mechanism = looking(method, design, self._relation(), noise, table.size, share, penalties)
-        with self._paid(mechanism.event, delta=self._delta(table.people)):
+        mechanism = looking(method, design, self._relation(), noise, table, share, penalties)
+        with self._paid(mechanism.event, delta=self._delta(table.people), whom=table.whom):
             return self._settle(table, mechanism.release(records(table)), method)
 
     def _covers(self) -> str:
@@ -197,15 +208,30 @@ def looking(
     design: Design,
     relation: Relation,
     noise: GaussianNoise,
-    size: int | None,
+    table: TrainingTable,
     share: Fraction,
     penalties: tuple[Fraction, ...] = (),
 ) -> RefinedRegression | NoisyStatistics:
     """Make the mechanism that looks in rounds, or the one that looks once."""
     kind = RefinedRegression if method == "refined" else NoisyStatistics
     return kind(
-        design=design, relation=relation, noise=noise, public_rows=size, inference_share=share, penalties=penalties
+        design=design,
+        relation=relation,
+        noise=noise,
+        public_rows=table.size,
+        inference_share=share,
+        penalties=penalties,
     )
+
+
+def check_intervals(inference: bool, table: TrainingTable) -> None:
+    """Refuse intervals that take rows as independent where several are of one unit."""
+    if inference and table.max_rows > 1:
+        raise Refused(
+            "intervals of Huber fits take rows as independent, and several rows of one unit are not",
+            way_out='say inference=False; leave max_rows out, so that one row of each counts; or take method="refined" '
+            "of LinearRegression, whose intervals are by unit",
+        )
 
 
 def _share(inference: bool) -> Fraction:
@@ -290,19 +316,20 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Pay, read and fit."""
-        table, design = self._facts(X, y)
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
+        table, design = self._facts(X, y, unit, max_rows)
         mechanism = self._mechanism(table, design)
-        with self._paid(mechanism.event, delta=self._delta(table.people)):
+        with self._paid(table.event_of(mechanism.event), delta=self._delta(table.people), whom=table.whom):
             name = "Huber" if self.psi is None else type(self.psi).__name__
             return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
 
     def _mechanism(self, table: TrainingTable, design: Design) -> PrivateRegression:
+        check_intervals(read_flag(self.inference, name="inference"), table)
         return m_estimate(
             design,
             self._relation(),
-            self._gaussian(table.people),
+            self._row_gaussian(table),
             self._schedule(table.people),
             psi=_HUBER if self.psi is None else self.psi,
             scale=exact_or_none(self.scale, name="scale"),

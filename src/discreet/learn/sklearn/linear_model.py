@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Self, TypeAlias, final
 
@@ -135,9 +135,9 @@ class LinearModel(PrivatePredictor):
     declined_: bool
     target_limits_: tuple[float, float]
 
-    def _facts(self, X: Any, y: Any) -> tuple[TrainingTable, Design]:
+    def _facts(self, X: Any, y: Any, unit: Any, max_rows: int | None) -> tuple[TrainingTable, Design]:
         """Read the public facts of a regression."""
-        table = self._table(X, y, y_numeric=True)
+        table = self._table(X, y, y_numeric=True, unit=unit, max_rows=max_rows)
         return table, Design(features=table.frame.bounds, response=self._target_pair())
 
     def _target_pair(self) -> Pair:
@@ -157,6 +157,9 @@ class LinearModel(PrivatePredictor):
         low, high = self._target_pair()
         self.declined_ = isinstance(value, NoAnswer)
         found = ((low + high) / 2, *[Fraction(0)] * len(table.frame.bounds)) if isinstance(value, NoAnswer) else value
+        spent = self.privacy_spent_
+        if spent.max_rows is not None:
+            released = replace(released, event=spent.event, unit=spent.unit, max_rows=spent.max_rows)
         self.frame_, self.release_, self.method_ = table.frame, released, method
         self.target_limits_ = (float(low), float(high))
         self.intercept_, self.coef_ = float(found[0]), np.array([float(part) for part in found[1:]])
@@ -232,7 +235,7 @@ class LinearModel(PrivatePredictor):
 
 def records(table: TrainingTable) -> RegressionColumns:
     """Read the columns of a table and its target. This is private."""
-    return RegressionColumns([*table.columns(), table.target()])
+    return RegressionColumns([*table.columns(), table.target()], table.units())
 
 
 def read_method(method: Any, known: tuple[str, ...]) -> str:

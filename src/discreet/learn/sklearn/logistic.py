@@ -110,14 +110,15 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay for the whole fit, then read the rows."""
-        table = self._table(X, y)
+        table = self._table(X, y, unit=unit, max_rows=max_rows)
+        table.one_row_each("LogisticRegression")
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
         plan = self._plan(table, len(classes))
-        with self._paid(plan.event, delta=self._delta(table.people)):
+        with self._paid(plan.event, delta=self._delta(table.people), whom=table.whom):
             fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
             self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
             self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]

@@ -78,14 +78,14 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Measure the moments and derive the law of each class."""
-        table = self._table(X, y)
+        table = self._table(X, y, unit=unit, max_rows=max_rows)
         floor = float(positive(self.var_smoothing, name="var_smoothing"))
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
-        gaussian = self._gaussian(table.people)
+        gaussian = self._row_gaussian(table)
         moments = ClassMoments(
             dimension=self.n_features_in_,
             classes=len(classes),
@@ -93,7 +93,7 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
             mu_squared=1 / gaussian.squared_multiplier,
             count_weight=Fraction(max(1, isqrt(self.n_features_in_))),
         )
-        with self._paid(moments.event, delta=gaussian.delta or Fraction(0)):
+        with self._paid(table.event_of(moments.event), delta=gaussian.delta or Fraction(0), whom=table.whom):
             measured = moments.measure(coarser(table.steps(), moments.reach), table.codes(classes))
             self.classes_, self.frame_ = classes, table.frame
             self._settle(measured, floor)

@@ -322,13 +322,13 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Measure the covariance and find its eigenvectors."""
-        table = self._table(X)
+        table = self._table(X, unit=unit, max_rows=max_rows)
         kept = self._kept()
         delta = self._delta(table.people)
         mechanisms = self._mechanisms(table, delta)
-        with self._paid(self._event(mechanisms), delta=delta):
+        with self._paid(table.event_of(self._event(mechanisms)), delta=delta, whom=table.whom):
             self.frame_ = table.frame
             rows = self._rows(table)
             centre, radius = (
@@ -350,7 +350,8 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
 
     def _mechanisms(self, table: TrainingTable, delta: Fraction) -> _PCAMechanisms:
         if self.coverage is None:
-            return _PCAMechanisms(None, 1 / self._gaussian(table.people).squared_multiplier)
+            return _PCAMechanisms(None, 1 / self._row_gaussian(table).squared_multiplier)
+        table.one_row_each("coverage=… of PCA")
         coverage, relation = read_share(self.coverage, name="coverage"), self._relation()
         mu_squared = shared_mu_squared(self._epsilon(), delta, relation, share=_RADIUS, choices=1)
         centring = Centring(

@@ -23,7 +23,7 @@ from discreet.learn.sklearn.transformers import (
 )
 from discreet.mechanisms.parameters import read_flag, read_share
 from discreet.privacy import calibrate
-from discreet.privacy.events import BoundedRange, Composed, Repeated
+from discreet.privacy.events import BoundedRange, Composed, Event, Repeated
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
@@ -93,16 +93,17 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Measure the mean and the deviation of each column."""
-        table = self._table(X)
+        table = self._table(X, unit=unit, max_rows=max_rows)
         limit = positive(self.limit, name="limit")
         flags = read_flag(self.with_mean, name="with_mean"), read_flag(self.with_std, name="with_std")
         delta = self._delta(table.people)
         moments, ranges = self._mechanisms(table, delta)
         if ranges is not None:
             ranges.check_size(table.people)
-        with self._paid(moments.event if ranges is None else Composed([ranges.event, moments.event]), delta=delta):
+        event: Event = moments.event if ranges is None else Composed([ranges.event, moments.event])
+        with self._paid(table.event_of(event), delta=delta, whom=table.whom):
             columns = table.columns()
             self.frame_ = table.frame if ranges is None else ranges.find(columns)
             steps = coarser(self.frame_.steps(columns), moments.reach)
@@ -111,7 +112,8 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
 
     def _mechanisms(self, table: TrainingTable, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
         if self.coverage is None:
-            return self._moments(1 / self._gaussian(table.people).squared_multiplier), None
+            return self._moments(1 / self._row_gaussian(table).squared_multiplier), None
+        table.one_row_each("coverage=… of StandardScaler")
         choices = 2 * self.n_features_in_
         mu_squared = shared_mu_squared(self._epsilon(), delta, self._relation(), share=_RANGES, choices=choices)
         ranges = PrivateRanges(
@@ -206,9 +208,10 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Choose bounds for each column."""
-        table = self._table(X)
+        table = self._table(X, unit=unit, max_rows=max_rows)
+        table.one_row_each("MinMaxScaler")
         low, high = read_ends(self.feature_range, "feature_range")
         delta = Fraction(0) if self.delta is None else self._delta(table.people)
         ranges = PrivateRanges(
@@ -218,7 +221,7 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
             relation=self._relation(),
         )
         ranges.check_size(table.people)
-        with self._paid(ranges.event, delta=delta):
+        with self._paid(ranges.event, delta=delta, whom=table.whom):
             self.frame_ = ranges.find(table.columns())
             self.data_min_, self.data_max_ = self.frame_.limits.T
             self.scale_ = float(high - low) / (self.data_max_ - self.data_min_)

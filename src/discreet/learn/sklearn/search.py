@@ -17,6 +17,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet import noise
+from discreet.adaptive.bounded_memberships import UnitRows, unit_rows
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
 from discreet.frames.column import as_column
@@ -127,8 +128,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Price, charge, fit all candidates and choose one."""
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Price, charge, fit all candidates and choose one; with `unit`, ids one a row, one row of each unit counts."""
+        whom = _one_row(unit_rows(unit, max_rows, self._relation()))
         self._check_encoders()
         if self.session is None:
             X, y = self._checked(X, y, y_numeric=False)
@@ -140,9 +142,10 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         self._check_labels(y)
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
         plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found))
-        with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0)):
-            fits = answered_for(lambda: self._fitted(plan, X, y, aside))
-            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, aside, within)).value
+        with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0), whom=whom):
+            counts = _counting(whom, len(X))
+            fits = answered_for(lambda: self._fitted(plan, X, y, counts & ~aside))
+            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, counts & aside, within)).value
             self.best_params_ = settings[self.best_index_]
             self.best_estimator_ = self._ours(fits[self.best_index_])
             return self
@@ -248,9 +251,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         rows = positive_integer(self.public_rows, name="public_rows")
         return {"public_rows": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
 
-    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, aside: Bools) -> list[Any]:
+    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, taken: Bools) -> list[Any]:
         """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
-        rows, target = named(self._read(X, ~aside), self._names()), _picked(y, ~aside)
+        rows, target = named(self._read(X, taken), self._names()), _picked(y, taken)
         fits = []
         for fit, price in zip(plan.fits, plan.prices, strict=True):
             payer = Prepaid(list(price))
@@ -313,6 +316,26 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _one_row(whom: UnitRows | None) -> UnitRows | None:
+    """Refuse several rows of a unit: some would be fitted and others scored, for the price of one."""
+    if whom is not None and whom.max_rows > 1:
+        raise Refused(
+            "a search protects units of which one row counts",
+            reason="rows of one unit would be among those that are fitted and those that are scored",
+            way_out="leave max_rows out: then one row of each unit counts, drawn in secret",
+        )
+    return whom
+
+
+def _counting(whom: UnitRows | None, size: int) -> Bools:
+    """Tell which rows count: all, or one of each unit. This is private."""
+    if whom is None:
+        return np.ones(size, dtype=np.bool_)
+    counts = np.zeros(size, dtype=np.bool_)
+    counts[whom.kept(size)] = True
+    return counts
 
 
 def _codes_numbers(encoder: Any) -> bool:
