@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import combinations_with_replacement
 from typing import Any
@@ -20,6 +21,8 @@ from discreet.query.engines import sql_queries
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.sql_writer import Writer
 from discreet.query.parse.select import read
+from discreet.query.plan import contribution_limits
+from discreet.query.plan.contribution_limits import groups_of_a_unit
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
@@ -357,3 +360,68 @@ def test_a_column_that_cannot_be_of_a_unit_is_refused(unit: Any, columns: dict[s
 def test_of_unit_is_never_dropped_silently(said: Callable[[], Any]) -> None:
     with pytest.raises(dp.InvalidParameter, match="of_unit"):
         said()
+
+
+# --- in how many groups a unit really is ---
+
+
+SOMETIMES = "t AS a LEFT JOIN (SELECT * FROM t WHERE page = 'x') AS b ON a.unit = b.unit AND a.page = b.page"
+
+
+def groups_found(key: str, origin: str) -> tuple[int, int | None]:
+    """Return in how many groups one unit with nasty rows is, where no limit cuts, and in how many it can be."""
+    days = [datetime(2026, 1, 1), datetime(2026, 1, 1, 12)]  # before and behind the lower bound, on one day
+    rows = [(day, land, page) for day in days for land in ("fr", "de", "??", None) for page in ("x", "y", "z")]
+    table = pa.table(
+        {
+            "user": ["u"] * len(rows),
+            "at": pa.array([row[0] for row in rows], pa.timestamp("us")),
+            "land": [row[1] for row in rows],
+            "page": [row[2] for row in rows],
+        }
+    )
+    columns = DECLARED | {
+        "land": dp.categories(["de", "fr"], of_unit=True),
+        "at": dp.between(datetime(2026, 1, 1, 6), datetime(2026, 12, 31)),
+    }
+    lands = dp.public(pa.table({"code": ["de", "fr"], "part": ["a", "b"]}))
+    with closing(DuckDBEngine({"t": table, "lands": lands}, threads=1)) as engine:
+        unit = dp.Unit("user", 99, 99, window="day", time="at")
+        catalogue = build_catalogue(engine, {"t": None, "lands": lands}, unit=unit, columns={"t": columns})
+        priced = planned(f"SELECT {key} AS k, COUNT(*) AS n FROM {origin} GROUP BY k", catalogue)
+        stage = replace(priced.stage, max_groups=99, max_rows_per_group=99)
+        tallied = engine.run(stage, deadline=Deadline.after(60))
+        asked = priced.draft.question
+        return int((tallied.tally.rows > 0).sum()), groups_of_a_unit(asked.source, asked.keys, catalogue)
+
+
+@pytest.mark.parametrize(
+    ("key", "origin"),
+    [
+        ("DATE_TRUNC('day', at)", "t"),
+        ("CAST(at AS DATE)", "t WHERE page = 'x'"),
+        ("COALESCE(land, 'none')", "t"),
+        ("COALESCE(b.land, 'none')", SOMETIMES),
+        ("COALESCE(b.land, 'none')", "t AS a LEFT JOIN t AS b ON a.unit = b.unit"),
+        ("COALESCE(b.page, 'none')", "t AS a LEFT JOIN t AS b ON a.unit = b.unit AND a.land = b.land"),
+        ("COALESCE(lands.part, 'none')", "t LEFT JOIN lands ON t.land = lands.code"),
+        ("COALESCE(lands.part, 'none')", "t LEFT JOIN lands ON t.page = lands.code"),
+        ("f", "(SELECT FIRST_VALUE(page) OVER (PARTITION BY unit ORDER BY at) AS f FROM t) AS y"),
+        ("f", "(SELECT MIN(HOUR(at)) OVER (PARTITION BY unit ORDER BY page) AS f FROM t) AS y"),
+        ("l", "(SELECT land AS l FROM t UNION ALL SELECT page AS l FROM t) AS y"),
+        ("l", "(SELECT unit, land AS l, page, COUNT(*) AS n FROM t GROUP BY unit, land, page) AS y"),
+        ("page", "t"),
+    ],
+)
+def test_a_unit_is_in_no_more_groups_than_it_is_said_to_be(key: str, origin: str) -> None:
+    """Units of a family are priced by this: where rows can put a unit into a second group, nothing is claimed."""
+    found, most = groups_found(key, origin)
+    assert most is None or found <= most
+
+
+def test_a_side_that_some_rows_do_not_meet_is_not_one_for_the_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted mistake: of a LEFT JOIN, what is one for the unit on the right is so in what is joined."""
+    monkeypatch.setattr(contribution_limits.FixedInUnit, "meets", lambda self, side: True)
+    found, most = groups_found("COALESCE(b.land, 'none')", SOMETIMES)
+    assert most is not None
+    assert found > most

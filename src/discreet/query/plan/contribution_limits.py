@@ -145,8 +145,9 @@ def _places(source: Source) -> frozenset[str]:
 # --- fixed ---
 # Which values are one for all rows of a unit, so that a key that is made of them puts the unit into one group.
 #
-# Nothing here is needed for privacy: whoever is in more groups after all is counted in max_groups of them, like
-# everybody else. What follows is that a smaller max_groups, and so less noise, leaves nobody out.
+# Whoever is in more groups after all would be counted in max_groups of them, like everybody else: a smaller max_groups
+# leaves nobody out, and its price does not rest on this. That of units counted in a family does, where rows alone are
+# bounded; so whatever is named here must be one for all rows of a unit, whatever the data are.
 
 
 _COARSER = {  # The windows that each window lies in as a whole, itself among them; weeks lie across months and years.
