@@ -41,6 +41,44 @@ def test_a_session_that_protects_people_with_many_rows_does_not_pay_for_rows(tmp
         run(session=payer, data=rows(4), noise_multiplier=4)
 
 
+def of_people(name: str, **chosen: object):
+    """A run on forty people with ids of this name."""
+    unit = {name: list(range(40))}
+    return run(unit=unit, max_rows=2, public_rows=None, public_units=40, noise_multiplier=4, **chosen)
+
+
+def test_a_session_that_protects_people_pays_for_people_by_the_name_of_their_column(tmp_path):
+    with session(tmp_path, dp.Unit("person", name="somebody")) as payer:
+        before = payer.spent
+        with pytest.raises(dp.Refused, match="everybody who shares visit"):
+            of_people("visit", session=payer)
+        assert payer.spent == before
+        of_people("person", session=payer, checkpoint=tmp_path / "run").fit(progress=False).close()
+        after = payer.spent
+        assert after != before
+        of_people("person", session=payer, checkpoint=tmp_path / "run").close()
+        assert payer.spent == after
+
+
+CHAIN = dp.Chain(dp.Unit("household"), dp.Unit(["household", "person"]), max_inner=5)
+DAY = dp.Unit("person", window="day", time="at")
+
+
+@pytest.mark.parametrize(("unit", "budget"), [(CHAIN, [dp.Budget(epsilon=30, delta=1e-3)] * 2), (DAY, None)])
+def test_a_session_of_several_promises_or_of_windows_does_not_pay_for_training(tmp_path, unit, budget):
+    (tmp_path / "people.csv").write_text("household,person,at,age\n1,1,2026-01-01,30\n1,2,2026-01-01,40\n")
+    with dp.Session(
+        tmp_path / "people.csv", unit=unit, budget=budget or dp.Budget(epsilon=30, delta=1e-3), ledger="memory",
+        columns={"age": dp.between(0, 120), "at": dp.between("2026-01-01", "2026-12-31")}, dataset="people",
+        principal="ana",
+    ) as payer:  # fmt: skip
+        before = payer.spent
+        for ids in ({"person": [1] * 40}, {"household": [1] * 40, "person": [1] * 40}, {"household": [1] * 40}):
+            with pytest.raises(dp.Refused, match=r"protects|promises"):
+                run(session=payer, unit=ids, max_rows=2, public_rows=None, public_units=40)
+        assert payer.spent == before
+
+
 @pytest.mark.long
 def test_the_example_trains_exports_and_goes_on(tmp_path, capsys):
     spec = importlib.util.spec_from_file_location("train_privately", EXAMPLE)
