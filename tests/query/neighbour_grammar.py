@@ -95,13 +95,19 @@ class Tables:
     kind: pa.DataType
     owners: list[Owner] = field(default_factory=list)
 
-    def arrow(self, name: str, *, without: Owner = None, place: int | None = None) -> pa.Table:
-        """Return a table, perhaps without the rows of an owner, or without the row at a place of the first table."""
+    def arrow(
+        self, name: str, *, without: Owner = None, place: int | None = None, instead: dict[str, list[Row]] | None = None
+    ) -> pa.Table:
+        """Return a table, perhaps without the rows of an owner, or without the row at a place of the first table.
+
+        With `instead`, by table, other rows are in their place.
+        """
         rows = self.stays if name == "stays" else self.bills
+        others = [] if instead is None else instead[name]
         if without is not None:
-            rows = [row for row in rows if row["who"] != without]
+            rows = [row for row in rows if row["who"] != without] + [row | {"who": without} for row in others]
         if place is not None and name == "stays":
-            rows = rows[:place] + rows[place + 1 :]
+            rows = rows[:place] + others + rows[place + 1 :]
         return pa.Table.from_pylist(rows, schema=pa.schema([("who", self.kind), *_SCHEMA.items()]))
 
 
@@ -118,6 +124,12 @@ def draw_tables(chance: random.Random) -> Tables:
     total = chance.randrange(5, 51)
     first = chance.randrange(3, total + 1)
     return Tables(rows(first), rows(total - first), kind, people)
+
+
+def other_rows(chance: random.Random, most: int) -> dict[str, list[Row]]:
+    """Draw rows that one owner could have instead, by table, of a few kinds: what is at an end is there often."""
+    kinds = [_row(chance, None) for _ in range(3)]
+    return {name: [chance.choice(kinds) for _ in range(chance.randrange(most + 1))] for name in ("stays", "bills")}
 
 
 def _row(chance: random.Random, owner: Owner) -> Row:

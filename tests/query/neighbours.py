@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from neighbour_grammar import DECLARED, PUBLIC, Tables, draw_tables
+from neighbour_grammar import DECLARED, PUBLIC, Tables, draw_tables, other_rows
 from numpy.typing import NDArray
 from recorded import replayed
 
@@ -29,7 +29,7 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.execute import exact_numbers
 from discreet.query.parse.select import read
-from discreet.query.plan.choices import mode_scores, quantile_of
+from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
@@ -68,7 +68,8 @@ def price_of(priced: PricedQuery) -> Loss:
             total.choices += times * event.epsilon
         else:
             total.pure += times * _epsilon(event)
-    total.opened = priced.draft.catalogue.unit.max_groups
+    unit = priced.draft.catalogue.unit
+    total.opened = unit.max_groups * (2 if unit.is_exchanged else 1)  # As many vanish as appear.
     return total
 
 
@@ -127,8 +128,7 @@ def _add_group(priced: PricedQuery, loss: Loss, here: _Groups, there: _Groups, k
 def _add_selection(loss: Loss, selection: Any, shift: int) -> None:
     first = selection.event.events[0]
     if isinstance(selection.noise, GaussianNoise):
-        most = selection.bins_per_unit  # The squared sensitivity of this many bins of one unit each.
-        loss.mu_squared += first.mu_squared * shift**2 / most
+        loss.mu_squared += first.mu_squared * shift**2 / selection.sensitivity.squared_l2
     else:
         loss.pure += Fraction(shift) / first.scale
 
@@ -155,7 +155,7 @@ class _Groups:
         one, two = self._kept(pick, mine), other._kept(pick, yours)
         if isinstance(asked, ModePick):
             moved = mode_scores(asked, one) - mode_scores(asked, two)
-            return _range(moved) * chooser.epsilon / draft.max_rows
+            return _range(moved) * mode_factor(draft, chooser)
         mechanism = quantile_of(draft, asked, chooser)
         points = np.unique(
             np.concatenate([one, two, one + 1, two + 1, one - 1, two - 1, [asked.grid.first, asked.grid.last]])
@@ -180,17 +180,25 @@ def _range(moved: NDArray[Any]) -> Fraction:
 
 
 class NeighbourWorld:
-    """Small tables, the same tables without each unit in turn, and what may be asked of them."""
+    """Small tables, the same tables without each unit in turn, and what may be asked of them.
 
-    def __init__(self, seed: str) -> None:
+    Under replace-one each unit in turn has other rows instead, or none.
+    """
+
+    def __init__(self, seed: str, *, exchanged: bool = False) -> None:
         self.chance = random.Random(seed)
         self.tables: Tables = draw_tables(self.chance)
         rows = self.chance.random() < 0.2
         most = self.chance.choice([(1, 1), (2, 1), (1, 3), (2, 2), (3, 5)])
-        self.unit = dp.Unit("row") if rows else dp.Unit("who", *most)
+        more: dict[str, Any] = {"relation": dp.Relation.REPLACE_ONE, "units": 100} if exchanged else {}
+        self.unit = dp.Unit("row", **more) if rows else dp.Unit("who", *most, **more)
         self.opened = ExitStack()
         self.whole = self._engine()
-        self.less = [self._engine(**change) for change in self._changes(rows)]
+        changes = self._changes(rows)
+        if exchanged:
+            most_rows = 1 if rows else 2 * most[0] * most[1]
+            changes = [change | {"instead": other_rows(self.chance, most_rows)} for change in changes * 2]
+        self.less = [self._engine(**change) for change in changes]
         named: dict[str, Any] = {"stays": None, "bills": None} | {
             name: dp.public(table) for name, table in PUBLIC.items()
         }

@@ -31,14 +31,15 @@ class PriceTag:
 
 def price_of(event: Event, words: str, *, session: Session, at_delta: str | None) -> PriceTag:
     """Price an event: pure if it is, else at the delta of its budget, or at another one."""
-    from discreet.privacy import Relation, epsilon
+    from discreet.privacy import epsilon
 
     budget, money = session.ledger.account.budget, session.money(like=event)
-    pure = epsilon(event, 0, relation=Relation.ADD_REMOVE)
+    relation = session.ledger.account.relation
+    pure = epsilon(event, 0, relation=relation)
     delta = at_delta if at_delta is not None else budget.delta
     if math.isfinite(pure) or delta is None:
         return PriceTag(words=words, epsilon=pure if math.isfinite(pure) else None, budget=money)
-    at = epsilon(event, delta, relation=Relation.ADD_REMOVE)
+    at = epsilon(event, delta, relation=relation)
     return PriceTag(words=words, epsilon=at if math.isfinite(at) else None, budget=money)
 
 

@@ -363,11 +363,11 @@ def figure(drawn: str, caption: str = "") -> str:
     return f"<figure>{drawn}<figcaption>{words(caption)}</figcaption></figure>"
 
 
-def guess_figure(guess: float, unit: str, having: str) -> str:
-    """Draw how many of a hundred guesses are right at most, whether one unit is in the data, `having` some tables."""
+def guess_figure(guess: float, secret: str, having: str) -> str:
+    """Draw how many of a hundred guesses of a secret are right at most, `having` some tables."""
     after = min(100, math.ceil(Fraction(guess) * 100))
     told = (
-        f"A hundred guesses whether one {unit} is in the data. Grey: right by tossing a coin. Orange: at most "
+        f"A hundred guesses {secret}. Grey: right by tossing a coin. Orange: at most "
         f"{after - 50} more with {having}. Empty: wrong."
     )
     return figure(hundred(after, name="guesses"), told)

@@ -431,8 +431,14 @@ def told(meaning: Meaning) -> str:
 
 def sentences(meaning: Meaning) -> Iterator[str]:
     """Say the two things that matter most."""
+    replaced = meaning.relation is Relation.REPLACE_ONE
+    asked = (
+        f"Which of two things does one {meaning.noun} say?"
+        if replaced
+        else f"Is one {meaning.noun} in the data or not?"
+    )
     yield (
-        f"Is one {meaning.noun} in the data or not? Whoever tosses a coin is right in 50 % of cases; whoever also sees "
+        f"{asked} Whoever tosses a coin is right in 50 % of cases; whoever also sees "
         f"what was released, in at most {chance_up(meaning.success)}."
     )
     if meaning.uncovered:
@@ -446,9 +452,10 @@ def sentences(meaning: Meaning) -> Iterator[str]:
         rare, odds = meaning.beliefs[0], chance(float(meaning.beliefs[0].before))
         yield f"Who thought it was {odds} thinks afterwards that it is at most {chance(rare.after)}."
         return
+    otherwise = f"had that {meaning.noun} said anything else" if replaced else f"without that {meaning.noun}"
     yield (
         f"Whatever somebody hopes to find, the chance to find it is at most {_factor(meaning.odds)} times what it "
-        f"would be without that {meaning.noun}, plus {meaning.delta:.3g}."
+        f"would be {otherwise}, plus {meaning.delta:.3g}."
     )
 
 

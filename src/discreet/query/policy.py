@@ -10,20 +10,21 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Literal, TypeAlias, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import enumerated, record
 from discreet.names import escaped
+from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "INFERRED",
-    "ONLY_ADD_REMOVE",
     "Chain",
     "FamilyChoice",
     "PublicTable",
     "Resources",
     "Unit",
     "UnitLimits",
+    "check_asked",
     "clock_changes",
     "counted_rows",
     "public",
@@ -53,6 +54,10 @@ class Unit:
     A unit is counted in at most `max_groups` groups of an answer, taken at random if it is in more, and with at most
     `max_rows_per_group` of its rows in each. Fewer mean less noise and more bias.
 
+    Under add-remove, whether somebody is in the data at all is hidden. Under replace-one, neighbours exchange all rows
+    of one unit for any others, also for none: what is hidden is what somebody said, and not that they are one of the
+    `units` that took part. How many these are is declared and never read; a unit may have no rows.
+
     Args:
         column: The column that identifies the unit, or several that do so together; "row" protects rows.
         max_groups: In how many groups of an answer a unit is counted at most (contribution bounding).
@@ -66,10 +71,12 @@ class Unit:
             their offset. Of days and longer windows, from 1900 to 2099; times beyond belong to nobody.
         rows_at_most: The most rows that one unit has in a private table, as is publicly known: it changes no answer.
             Totals of all rows can then be estimated beside those of the counted rows (`kept_share`).
+        relation: The neighbouring relation.
+        units: How many units there are, as everybody may know; for replace-one.
 
     Raises:
         InvalidParameter: If limits, a name or a window are said for rows, limits are not positive, a name is no plain
-            words, or a window has no time.
+            words, a window has no time, or replace-one has no number of units.
 
     Examples:
         >>> dp.Unit("patient", max_groups=2).max_rows_per_group
@@ -78,6 +85,8 @@ class Unit:
         'households'
         >>> dp.Unit("user", window="day", time="at").noun
         'day of one user'
+        >>> dp.Unit("patient", relation=dp.Relation.REPLACE_ONE, units=12_000).known
+        '12,000 different values of patient, as declared'
     """
 
     column: str | Sequence[str]  # "row" protects rows; a column of that name cannot be the unit
@@ -89,6 +98,8 @@ class Unit:
     time: str | None = field(default=None, kw_only=True)
     zone: str = field(default="UTC", kw_only=True)
     rows_at_most: int | None = field(default=None, kw_only=True)
+    relation: Relation = field(default=Relation.ADD_REMOVE, kw_only=True)
+    units: int | None = field(default=None, kw_only=True)
 
     __repr__ = record
 
@@ -112,6 +123,23 @@ class Unit:
                 "max_groups and max_rows_per_group are for a unit column: a row is in one group, once; leave them out"
             )
         self._check_words()
+        self._check_relation()
+
+    def _check_relation(self) -> None:
+        object.__setattr__(self, "relation", read_relation(self.relation))
+        if self.is_exchanged and self.units is None:
+            raise InvalidParameter(
+                "replace-one takes the number of units as public, and it is never read from the data: declare it, by "
+                'units = 12000 in [unit] or dp.Unit("patient", relation="replace-one", units=12_000), or leave '
+                "relation out"
+            )
+        if self.units is None:
+            return
+        if not self.is_exchanged:
+            raise InvalidParameter(
+                'units is how many there are, which add-remove hides: say relation="replace-one" too, or leave it out'
+            )
+        object.__setattr__(self, "units", int(positive_integer(self.units, name="units")))
 
     def _check_most(self) -> None:
         if self.rows_at_most is None:
@@ -161,6 +189,16 @@ class Unit:
     @property
     def is_row(self) -> bool:
         return self.column == "row" and self.window is None
+
+    @property
+    def is_exchanged(self) -> bool:
+        """Whether neighbours exchange the rows of a unit (replace-one), and do not add or remove one."""
+        return self.relation is Relation.REPLACE_ONE
+
+    @property
+    def known(self) -> str:
+        """How many there are, in a few words, where that is public; nothing where it is hidden."""
+        return "" if self.units is None else f"{self.units:,} {self.nouns}, as declared"
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -287,6 +325,11 @@ class Chain:
                 f"{self.inner.identity}. Units that overlap, such as patient and doctor, cannot be protected together: "
                 "whoever leaves changes what is kept of everybody they met. If one is within the other, say so: "
                 f"dp.Unit({[*self.outer.columns, *self.inner.columns]!r})"
+            )
+        if self.outer.is_exchanged or self.inner.is_exchanged:
+            raise InvalidParameter(
+                "a chain is of units that come and go (add-remove): what an exchange of rows lets in was not shown. "
+                "Leave relation and units out, or protect one unit under replace-one"
             )
         if self.outer.window is not None or self.inner.account == self.outer.account:
             raise InvalidParameter(
@@ -528,8 +571,14 @@ class Resources:
 
 
 INFERRED = "the types of a pandas frame follow from its rows: one missing value or one text changes them, and so tells"
-ONLY_ADD_REMOVE = (
-    "a session hides whether somebody is in the data at all (add-remove of units): which rows a question keeps, and "
-    "how many, depends on who is there, so replace-one would promise less for the same noise and take the number of "
-    "units as public. Leave relation out"
-)
+
+
+def check_asked(unit: Unit) -> None:
+    """Refuse what is no question of a session, and was not shown to hold where the rows of a unit are exchanged."""
+    if unit.is_exchanged:
+        raise Refused(
+            "this data set is under replace-one: a unit may have no rows, and the declared number of them is public",
+            reason="what would be charged here takes the number of rows as public, or hides whether a unit is there: "
+            "neither was shown to hold for units whose rows are exchanged",
+            way_out="ask with session.sql, publish tables of a plan, or open another data set under add-remove",
+        )

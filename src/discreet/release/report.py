@@ -261,7 +261,7 @@ def _cards(claim: StatedGuarantee) -> list[tuple[str, str, str]]:
         (
             "A guess is right",
             f"at most {percent_up(claim.guess)}",
-            f"whether one {claim.noun} is in the data{_but(claim)}; a coin: 50 %",
+            f"{claim.secret.replace('one certain', 'one')}{_but(claim)}; a coin: 50 %",
         ),
         ("Spent", f"ε = {claim.epsilon_text}", f"{own}. {whole}{claim.budget.describe()}"),
     ]
@@ -486,7 +486,8 @@ def attacker_part(published: Published, claim: StatedGuarantee) -> str:
         f"Every test that anybody could run. One with 10 % false alarms finds at most {percent_up(tenth)} of those who "
         "are in the data; blind guessing finds 10 %."
     )
-    drawn = [guess_figure(claim.guess, claim.noun, "these tables"), figure(caught(alarms, found, name="tests"), told)]
+    secret = claim.secret.replace("one certain", "one")
+    drawn = [guess_figure(claim.guess, secret, "these tables"), figure(caught(alarms, found, name="tests"), told)]
     parts = [
         paragraph(guess_words(claim)),
         paragraph(factor_words(claim)),

@@ -60,8 +60,15 @@ def table(unit: str | None = "who") -> Table:
     return Table("people", True, tuple(TableColumn(field.name, field) for field in FIELDS), unit)
 
 
-def catalogue(max_groups: int = 1, max_rows: int = 1, *, rows: bool = False) -> Catalogue:
-    unit = Unit("row") if rows else Unit("who", max_groups, max_rows)
+def catalogue(
+    max_groups: int = 1, max_rows: int = 1, *, rows: bool = False, relation: Relation = Relation.ADD_REMOVE
+) -> Catalogue:
+    many = 3 if relation is Relation.REPLACE_ONE else None
+    unit = (
+        Unit("row", relation=relation, units=many)
+        if rows
+        else Unit("who", max_groups, max_rows, relation=relation, units=many)
+    )
     listed = CatalogueTable(name="people", private=True, columns={}, unit=None if rows else "who")
     return Catalogue(tables={"people": listed}, unit=unit)
 
@@ -81,12 +88,13 @@ def priced(
     limits: tuple[int, int] = (1, 1),
     family: int | None = None,
     pure: bool = False,
+    relation: Relation = Relation.ADD_REMOVE,
     **spend: Any,
 ) -> PricedQuery:
     """Price a question; one of a family counts so many rows of a unit, in all groups together."""
     choice = None if family is None else FamilyChoice(name="f", max_rows=family)
-    said = PrivacyOptions(family=choice)
-    return plan(question(*measures, keys=keys), catalogue(*limits), Spend(**spend), limits=said, pure=pure)
+    said, known = PrivacyOptions(family=choice), catalogue(*limits, relation=relation)
+    return plan(question(*measures, keys=keys), known, Spend(**spend), limits=said, pure=pure)
 
 
 EVERY = {
@@ -204,6 +212,15 @@ def changes(plan: PricedQuery, others: People, unit: tuple[Row, ...]) -> list[li
     return [[b - a for a, b in zip(before.get(key, nothing), after[key], strict=True)] for key in after]
 
 
+def exchanges(plan: PricedQuery, others: People, states: Sequence[tuple[Row, ...]]) -> Iterator[list[list[int]]]:
+    """Return how much each number changes in each group when all rows of a unit are exchanged, for all pairs."""
+    nothing = (0,) * len(plan.draft.numbers)
+    found = [exact_by_group(plan, (*others, rows)) for rows in states]
+    for first, second in combinations(found, 2):
+        keys = {**first, **second}
+        yield [[b - a for a, b in zip(first.get(key, nothing), second.get(key, nothing), strict=True)] for key in keys]
+
+
 # The law of a release, listed outcome by outcome.
 
 
@@ -260,7 +277,11 @@ class Planned:
         if not chooser.flips:
             return exponential_outcomes(dict(enumerate(scores.tolist())), factor=factor)
         flip = PermuteAndFlip(
-            epsilon=factor, sensitivity=Fraction(1), candidates=len(scores), relation=self.relation, monotone=True
+            epsilon=factor,
+            sensitivity=Fraction(1),
+            candidates=len(scores),
+            relation=Relation.ADD_REMOVE,  # Its factor is what was decided, whatever the neighbours are.
+            monotone=True,
         )
         return flip.distribution(scores)
 

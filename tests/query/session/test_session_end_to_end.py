@@ -182,8 +182,8 @@ def test_raising_a_budget_is_an_entry_of_its_own(tmp_path):
     opened(tmp_path, budget=dp.Budget(epsilon=2)).close()
 
 
-def test_the_other_relation_is_refused_with_the_reason(tmp_path):
-    with pytest.raises(dp.Refused, match="Leave relation out"):
+def test_a_relation_that_is_not_the_unit_s_is_refused_with_what_to_say(tmp_path):
+    with pytest.raises(dp.InvalidParameter, match='relation="replace-one", units=12_000'):
         opened(tmp_path, relation=dp.Relation.REPLACE_ONE)
 
 

@@ -21,6 +21,7 @@ from discreet.pages import kit
 from discreet.pages.kit import bar_table, bullets, figure, guess_figure, paragraph, pictures, prose, section, table
 from discreet.pages.svg import Scale, page_lines, scale_for, strip, words
 from discreet.privacy.not_private import HEADING
+from discreet.privacy.relation import Relation
 
 if TYPE_CHECKING:
     from discreet.lab.evaluation.evaluation import Evaluation
@@ -130,11 +131,15 @@ def promise_part(evaluation: Evaluation) -> str:
     )
     if evaluation.attacked is not None:
         note += " The attacks below are known ones. They can show that a promise is broken, not that one is kept."
+    is_there = promise.relation is Relation.ADD_REMOVE
+    secret = (
+        f"whether one {promise.unit} is in the data" if is_there else f"which of two things one {promise.unit} says"
+    )
     broken = "This is what was claimed. Attackers found more than it allows, so it does not hold."
     parts = [
         paragraph(broken, kind="dummy") if evaluation.alarming else "",
         paragraph(str(promise)),
-        pictures([guess_figure(guess_of(promise), promise.unit, "the synthetic table, whoever guesses and however")]),
+        pictures([guess_figure(guess_of(promise), secret, "the synthetic table, whoever guesses and however")]),
         paragraph(note, kind="note"),
     ]
     return section("promise", "What is promised", parts)

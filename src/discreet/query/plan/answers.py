@@ -137,8 +137,14 @@ def _counted(
     over, terms = released.numbers[recipe.number], counted_terms(draft, recipe)
     if recipe.also is not None:
         over = over + released.numbers[recipe.also]
-    limits = _ZERO, _most_distinct(asked)
+    limits = _ZERO, _most_units(draft) if asked.statistic is Statistic.UNITS else _most_distinct(asked)
     return _about(ExactNumbers(over), reach_of_sum(terms, confidence), limits, Fraction(1))
+
+
+def _most_units(draft: FinalDraft) -> Fraction | None:
+    """Return how many units there are, where that is declared."""
+    known = draft.catalogue.unit.units
+    return None if known is None else Fraction(known)
 
 
 def _most_distinct(asked: Measure) -> Fraction | None:

@@ -17,7 +17,7 @@ from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
 from discreet.query.answer_columns import ExactNumbers, Values
 from discreet.query.bounding.aggregation import Values as Kept
-from discreet.query.plan.draft import Chooser, FinalDraft, ModePick, Number, QuantilePick, TallySpec
+from discreet.query.plan.draft import BundledDraft, Chooser, FinalDraft, ModePick, Number, Pick, QuantilePick, TallySpec
 
 __all__ = [
     "counted_beside",
@@ -28,20 +28,22 @@ __all__ = [
     "pick",
     "quantile_of",
     "reason",
+    "single_part",
 ]
 
 
 def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
     """Return the mechanism for one row: a unit's M rows of a group move a score M times as far, so epsilon is divided.
 
-    The rank error of every point moves by at most M max(q, 1 - q); then the scaled scores of neighbours differ by
-    amounts that span at most the chooser's epsilon. [MT07, Smi11]
+    The rank error of every point moves by at most M max(q, 1 - q), and by M where up to M rows are exchanged for up to
+    M others; then the scaled scores of neighbours differ by amounts that span at most the chooser's epsilon. [MT07,
+    Smi11]
     """
     return Quantile(
         quantile=pick.quantile,
         epsilon=chooser.epsilon / (draft.factor * draft.max_rows),
         grid=pick.grid,
-        relation=Relation.ADD_REMOVE,
+        relation=draft.relation,
         flips=chooser.flips,
     )
 
@@ -71,8 +73,19 @@ def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64
 
 
 def mode_factor(draft: FinalDraft, chooser: Chooser) -> Fraction:
-    """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M."""
-    return chooser.epsilon / (draft.factor * draft.max_rows)
+    """Return what scores are multiplied by: one unit adds up to M to the counts, all the same way, so epsilon / M.
+
+    Where its rows are exchanged, M can leave one count and come to another: half of it.
+    """
+    ways = 1 if draft.relation is Relation.ADD_REMOVE else 2
+    return chooser.epsilon / (ways * draft.factor * draft.max_rows)
+
+
+def single_part(draft: BundledDraft, asked: Pick) -> Fraction:
+    """Return the part of its epsilon that a choice spends where a unit comes or goes, and no rows are exchanged."""
+    if draft.relation is Relation.ADD_REMOVE:
+        return Fraction(1)
+    return Fraction(1, 2) if isinstance(asked, ModePick) else max(asked.quantile, 1 - asked.quantile)
 
 
 def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:

@@ -51,6 +51,7 @@ __all__ = [
     "check_work",
     "copies",
     "groups_of_a_unit",
+    "has_everybody",
     "matches_once",
     "one_row_per_group",
     "one_row_per_unit",
@@ -557,6 +558,12 @@ def _bound_family(draft: PlanRequest, family: FamilyChoice, most_rows: int, grou
             reason="one choice of rows for several tables is proven for one unit",
             way_out="publish these tables by their SQL, or protect one unit",
         )
+    if draft.catalogue.unit.is_exchanged:
+        raise Refused(
+            "tables of a family count the same rows of units that come and go (add-remove)",
+            reason="one choice of rows for several tables was not shown to hold where the rows of a unit are exchanged",
+            way_out="publish these tables by their SQL, each with limits of its own",
+        )
     rows = most_rows if family.max_rows is None else family.max_rows
     if one_row_per_unit(draft.question.source, draft.catalogue):
         rows = 1
@@ -585,6 +592,21 @@ def _known_groups(keys: tuple[Key, ...]) -> int | None:
     if groups == 0:
         raise Refused("a key has no public value at all: there is no group to answer for")
     return groups
+
+
+def has_everybody(source: Source) -> bool:
+    """Whether all units of a private table are in a source: nothing leaves out a unit, whatever its rows are."""
+    match source:
+        case Table():
+            return source.private
+        case Project() | PerUnit() | WithinUnit():
+            return has_everybody(source.source)
+        case Join():
+            return source.kind is JoinKind.LEFT and has_everybody(source.left)
+        case UnionAll():
+            return any(map(has_everybody, source.sources))
+        case Filter():
+            return False
 
 
 def one_row_per_group(source: Source, keys: tuple[Key, ...]) -> bool:

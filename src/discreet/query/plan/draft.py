@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
 from fractions import Fraction
@@ -20,6 +20,7 @@ from discreet.mechanisms.parameters import read_confidence, read_flag, settle, s
 from discreet.mechanisms.quotient_intervals import half_width
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
+from discreet.privacy.relation import Relation
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
@@ -38,6 +39,7 @@ __all__ = [
     "Chooser",
     "CountTerm",
     "FinalDraft",
+    "Footprint",
     "LimitedDraft",
     "MeasuredDraft",
     "ModePick",
@@ -55,6 +57,7 @@ __all__ = [
     "SpreadTerm",
     "TallySpec",
     "Tighter",
+    "choices_spent",
     "known_as",
     "together",
 ]
@@ -134,9 +137,10 @@ class NumberNoise:
     """
 
     law: DiscreteLaplaceLaw | RoundedGaussianLaw  # in units
-    change: int  # by one unit of privacy in one group, in units
+    change: int  # by one unit of privacy that comes into one group or leaves it, in units
     unit: int = 1  # in grid steps
     spread: int | None = None  # over how many groups one unit changes it so, where these are not `max_groups`
+    exchange: int | None = None  # the same, by one whose rows of the group are exchanged; None under add-remove
 
     def reach(self, confidence: Fraction) -> Fraction:
         """Return the least half width, in grid steps, that encloses the exact number with this probability."""
@@ -160,27 +164,59 @@ class NumberNoise:
 
 @final
 @dataclass(frozen=True, slots=True)
+class Footprint:
+    """In which groups of an answer the rows of one unit differ between neighbours.
+
+    Theorem     Add-remove: it comes into at most L groups, or leaves them. Replace-one: it leaves at most L groups and
+                comes into at most L, of which it has rows in c before and after; c is anything from `common` to L, and
+                with G groups in all at least 2 L - G. What is lost adds up over groups, and is largest at one of the
+                two ends, since it is linear in c.
+    """
+
+    groups: int  # L
+    common: int | None = None  # the least c; None under add-remove
+
+    def most(self, change: Fraction | int, exchange: Fraction | int) -> Fraction:
+        """Return the most that is lost in all groups together, by what is lost in one of either kind."""
+        if self.common is None:
+            return Fraction(self.groups * change)
+        ends = (self.common, self.groups)
+        return Fraction(max(c * exchange + 2 * (self.groups - c) * change for c in ends))
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Bundle:
-    """Numbers of which each row moves one at most: together they are paid like the dearest of them."""
+    """Numbers of which each row moves one at most: together they are paid like the dearest of them.
+
+    Where a unit's rows are exchanged, those that go may be of one number and those that come of another: then a bundle
+    of several is paid like the two dearest. What is lost is convex in how the rows are spread, so nothing else is more.
+    """
 
     noises: tuple[NumberNoise, ...]
 
-    def pure(self, max_groups: int) -> Event:
+    def pure(self, footprint: Footprint) -> Event:
         """Return what Laplace noise spends.
 
         With one scale for all, the numbers are one vector whose l1 sensitivity is that of the dearest.
         """
         scales = {one.law.scale for one in self.noises if isinstance(one.law, DiscreteLaplaceLaw)}
-        most = max((one.spread or max_groups) * one.change for one in self.noises)
         if len(scales) == 1:
-            return DiscreteLaplace(scale=next(iter(scales)), sensitivity=most)
-        losses = ((one.spread or max_groups) * one.change / one.law.scale for one in self.noises)  # type: ignore[union-attr]
-        return PureDP(max(losses))
+            most = self._most(footprint, lambda one, change: Fraction(change))
+            return DiscreteLaplace(scale=next(iter(scales)), sensitivity=int(most))
+        return PureDP(self._most(footprint, lambda one, change: change / one.law.scale))  # type: ignore[union-attr]
 
-    def mu_squared(self, max_groups: int) -> Fraction:
+    def mu_squared(self, footprint: Footprint) -> Fraction:
         """Return what Gaussian noise spends."""
-        squares = (((one.spread or max_groups) * one.change**2, one.law) for one in self.noises)
-        return max(Fraction(square) / law.variance for square, law in squares)  # type: ignore[union-attr]
+        return self._most(footprint, lambda one, change: change**2 / one.law.variance)  # type: ignore[union-attr]
+
+    def _most(self, footprint: Footprint, lost: Callable[[NumberNoise, int], Fraction]) -> Fraction:
+        """Return the most that is lost, by what a number loses that changes by so much in one group."""
+        if footprint.common is None:
+            return max((one.spread or footprint.groups) * lost(one, one.change) for one in self.noises)
+        alone = sorted((lost(one, one.change) for one in self.noises), reverse=True)
+        exchanged = [lost(one, one.change if one.exchange is None else one.exchange) for one in self.noises]
+        return footprint.most(alone[0], max(*exchanged, sum(alone[:2], Fraction(0)) if len(alone) > 1 else Fraction(0)))
 
 
 @final
@@ -190,14 +226,36 @@ class Chooser:
 
     epsilon: Fraction  # in one group, for one unit
     flips: bool = False
+    single: Fraction = Fraction(1)  # the part of it that is spent where a unit comes or goes, its rows not exchanged
 
     def scaled(self, part: int, whole: int) -> Chooser:
         """Return what is spent for whoever moves scores by a part of what it was fitted to."""
         return replace(self, epsilon=self.epsilon * part / whole)
 
-    def event(self, max_groups: int) -> Event:
-        spent = PureDP(self.epsilon) if self.flips else BoundedRange(self.epsilon)
-        return spent if max_groups == 1 else Repeated(spent, max_groups)
+    def event(self, footprint: Footprint) -> Event:
+        """Return what is spent in all groups of a unit."""
+        times = choices_spent(footprint, self.single, flips=self.flips)
+        return together([_choices(self.epsilon * part, many, flips=self.flips) for part, many in times])
+
+
+def choices_spent(footprint: Footprint, single: Fraction, *, flips: bool) -> list[tuple[Fraction, int]]:
+    """Return what a unit's choices spend, each as a part of one whose rows are exchanged, and how many spend that.
+
+    Theorem     Two that spend e are within one that spends 2 e, pure or of bounded range, and 2 `single` is 1 at least.
+                So with c groups before and after, L pairs of groups pay for all: `common` of them once, the others 2
+                `single`. Where squares add up, as many choices that spend the whole may be less.
+    """
+    if footprint.common is None:
+        return [(Fraction(1), footprint.groups)]
+    pairs = footprint.groups - footprint.common
+    if not flips and 4 * single**2 > 2:
+        return [(Fraction(1), 2 * pairs + footprint.common)]
+    return [(part, many) for part, many in ((2 * single, pairs), (Fraction(1), footprint.common)) if many]
+
+
+def _choices(epsilon: Fraction, times: int, *, flips: bool) -> Event:
+    spent = PureDP(epsilon) if flips else BoundedRange(epsilon)
+    return spent if times == 1 else Repeated(spent, times)
 
 
 @final
@@ -210,6 +268,11 @@ class Noising:
     bundles: tuple[Bundle, ...]
     selection: TruncatedHistogram | None  # what shows groups whose keys are not public
     max_groups: int
+    common: int | None = None  # of the footprint; None under add-remove
+
+    @property
+    def footprint(self) -> Footprint:
+        return Footprint(self.max_groups, self.common)
 
     def scaled(self, part: int, whole: int) -> Noising:
         """Return the same noise, for whoever changes numbers by a part of what it was fitted to."""
@@ -231,8 +294,8 @@ class Noising:
         shown = [] if self.selection is None else [ApproxDP(0, self.selection.delta)]
         if not self.gaussian:
             chosen = [] if self.selection is None else [self.selection.event.events[0]]
-            return [*chosen, *shown, *(bundle.pure(self.max_groups) for bundle in self.bundles)]
-        total = sum((bundle.mu_squared(self.max_groups) for bundle in self.bundles), Fraction(0))
+            return [*chosen, *shown, *(bundle.pure(self.footprint) for bundle in self.bundles)]
+        total = sum((bundle.mu_squared(self.footprint) for bundle in self.bundles), Fraction(0))
         if self.selection is not None:
             first = self.selection.event.events[0]
             assert isinstance(first, Gaussian)
@@ -431,6 +494,17 @@ class LimitedDraft(PlanRequest):
         """By how many times the rows of one unit an answer changes with whoever changes it most."""
         return 1 if self.nesting is None else self.nesting.largest
 
+    @property
+    def relation(self) -> Relation:
+        return self.catalogue.unit.relation
+
+    @property
+    def footprint(self) -> Footprint:
+        """In which groups the rows of one unit differ between neighbours."""
+        if self.relation is Relation.ADD_REMOVE:
+            return Footprint(self.max_groups)
+        return Footprint(self.max_groups, 0 if self.groups is None else max(0, 2 * self.max_groups - self.groups))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredDraft(LimitedDraft):
@@ -446,7 +520,8 @@ class MeasuredDraft(LimitedDraft):
 class SensitivityDraft(MeasuredDraft):
     """By `bound_changes`: how far one unit moves each number."""
 
-    changes: tuple[int, ...]  # in one group
+    changes: tuple[int, ...]  # in one group, when it comes or goes
+    exchanges: tuple[int, ...]  # in one group, when its rows there are exchanged
     spreads: tuple[int | None, ...]  # over how many groups, where these are not `max_groups`
 
 

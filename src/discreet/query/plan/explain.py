@@ -111,7 +111,8 @@ def explain(draft: FinalDraft, *, cost: str, notes: tuple[str, ...], left: str |
 def _protects(draft: FinalDraft) -> str:
     unit, chain = draft.catalogue.unit, draft.catalogue.chain
     outer = "" if chain is None else f", and each {chain.outer.noun} with all rows in it"
-    return "each row" if unit.is_row else f"each {unit.noun} with all its rows{outer}"
+    whom = "each row" if unit.is_row else f"each {unit.noun} with all its rows{outer}"
+    return f"{whom}, exchanged for any others or for none (replace-one)" if unit.is_exchanged else whom
 
 
 def _groups(draft: FinalDraft) -> list[tuple[str, str]]:
@@ -198,6 +199,7 @@ _IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statist
 def notes(draft: FinalDraft) -> tuple[str, ...]:
     """Write all notes of a plan."""
     written = (
+        *_exchanged(draft),
         *_limits(draft),
         *_threshold(draft),
         *_spellings(draft),
@@ -206,6 +208,13 @@ def notes(draft: FinalDraft) -> tuple[str, ...]:
         *_after(draft),
     )
     return tuple(dict.fromkeys(written))
+
+
+def _exchanged(draft: FinalDraft) -> Iterator[str]:
+    unit = draft.catalogue.unit
+    if unit.is_exchanged:
+        whose = "a row says" if unit.is_row else f"the rows of a {unit.noun} say, or that there are none"
+        yield f"replace-one: hides what {whose}, and not who took part; that there are {unit.known}, is public"
 
 
 def _limits(draft: FinalDraft) -> Iterator[str]:

@@ -12,7 +12,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Measure, Statistic
 from discreet.query.engine import StageColumn, Wants
-from discreet.query.plan.contribution_limits import groups_of_a_unit
+from discreet.query.plan.contribution_limits import groups_of_a_unit, has_everybody
 from discreet.query.plan.draft import (
     Added,
     Averaged,
@@ -32,7 +32,7 @@ from discreet.query.plan.draft import (
 )
 from discreet.schema.columns import ExpressionFacts, Kind, time_at
 
-__all__ = ["bound_changes", "change", "choose_measurements", "grid_of", "plain_value", "reach_of"]
+__all__ = ["bound_changes", "change", "choose_measurements", "exchange", "grid_of", "plain_value", "reach_of"]
 
 # --- measurements: Pass: what is measured. Statistics that need the same number share it, and it is paid once. ---
 
@@ -44,6 +44,8 @@ T = TypeVar("T")
 
 def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
     """Find the numbers and choices behind all measures, each of them once."""
+    for measure in draft.question.measures:
+        _check_not_known(draft, measure)
     work = _MeasurementLists(draft)
     recipes = tuple(work.recipe(measure) for measure in draft.question.measures)
     if not (work.numbers or work.picks or draft.groups is None):
@@ -67,6 +69,23 @@ def _check_lists(draft: LimitedDraft, columns: list[StageColumn]) -> None:
                 "family share theirs, in which the same rows of a unit are counted",
                 way_out="declare the column with its categories or bounds, or publish this measure by its SQL",
             )
+
+
+def _check_not_known(draft: LimitedDraft, measure: Measure) -> None:
+    """Refuse to count the units of a whole table where their number is declared: everybody knows it."""
+    unit = draft.catalogue.unit
+    if unit.units is None or draft.question.keys or not has_everybody(draft.question.source):
+        return
+    rows = measure.statistic is Statistic.ROWS
+    if measure.statistic is Statistic.COUNT:
+        rows = measure.argument is not None and not measure.argument.facts.nullable
+    if measure.statistic is Statistic.UNITS or (rows and draft.max_rows == 1):
+        more = "" if unit.is_row or not rows else ", or count rows, with max_rows_per_group above 1"
+        raise Refused(
+            f"how many {unit.nouns} there are is public under replace-one: {unit.units:,}, as declared",
+            reason="noise would be paid for what everybody knows",
+            way_out=f"leave it out, or count a part of them, with WHERE or by the keys of groups{more}",
+        )
 
 
 @final
@@ -374,16 +393,17 @@ def reach_of(grid: Grid, centre: int) -> int:
 # Pass: how much one unit changes each number in one group, in grid steps. One rule for each way of adding up.
 #
 # A unit is in at most L groups of an answer, with at most M rows in each. A number that one unit changes by at most s
-# in
-# a group has the l1 sensitivity L s and the squared l2 sensitivity L s^2 over all groups; so s is all that is kept
-# here.
+# in a group has the l1 sensitivity L s and the squared l2 sensitivity L s^2 over all groups; so s is all that is kept
+# here. Under replace-one a unit leaves groups and comes into others, and in those that it was and is in its rows are
+# exchanged: that is kept beside it, and `Footprint` adds both up.
 
 
 def bound_changes(draft: MeasuredDraft) -> SensitivityDraft:
     """Bound what one unit changes."""
     changes = tuple(change(draft, number) for number in draft.numbers)
+    exchanges = tuple(exchange(draft, number) for number in draft.numbers)
     spreads = tuple(_spread(draft, number) for number in draft.numbers)
-    return SensitivityDraft(**known_as(MeasuredDraft, draft), changes=changes, spreads=spreads)
+    return SensitivityDraft(**known_as(MeasuredDraft, draft), changes=changes, exchanges=exchanges, spreads=spreads)
 
 
 def _spread(draft: MeasuredDraft, number: Number) -> int | None:
@@ -427,8 +447,29 @@ def _of_one(draft: MeasuredDraft, number: Number) -> int:
             return draft.max_rows * max(number.fold, _reach(draft, number) ** 2 - number.fold)
 
 
+def exchange(draft: MeasuredDraft, number: Number) -> int:
+    """Return the most by which a number moves when a unit's rows of one group are exchanged for others, or for none.
+
+    Theorem     With none and up to M rows on either side, what a unit adds lies between M times the least and M times
+                the most that one row adds, zero included; the distance of the two is what an exchange moves. Of
+                distinct values as many can be lost as there are rows that go, and won as there are rows that come.
+    """
+    match number.tallying:
+        case TallySpec.UNITS | TallySpec.ROWS | TallySpec.COUNT | TallySpec.NULLS | TallySpec.DISTINCT:
+            return change(draft, number)
+        case TallySpec.TOTAL:
+            grid, centre = _grid_of(draft, number)
+            return draft.max_rows * (max(grid.last, centre) - min(grid.first, centre))
+        case TallySpec.SQUARES:
+            return draft.max_rows * max(number.fold, _reach(draft, number) ** 2)
+
+
 def _reach(draft: MeasuredDraft, number: Number) -> int:
+    return reach_of(*_grid_of(draft, number))
+
+
+def _grid_of(draft: MeasuredDraft, number: Number) -> tuple[Grid, int]:
     assert number.column is not None
     column = draft.columns[number.column]
     assert column.grid is not None
-    return reach_of(column.grid, column.centre)
+    return column.grid, column.centre

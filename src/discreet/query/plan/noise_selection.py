@@ -14,6 +14,7 @@ from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.engine import StageColumn
+from discreet.query.plan.choices import single_part
 from discreet.query.plan.draft import (
     Bundle,
     BundledDraft,
@@ -26,6 +27,7 @@ from discreet.query.plan.draft import (
     NumberNoise,
     SensitivityDraft,
     TallySpec,
+    choices_spent,
     known_as,
 )
 from discreet.schema.columns import Kind
@@ -58,7 +60,7 @@ def choose_noise(draft: BundledDraft) -> FinalDraft:
     own = spend.delta / 2 if unknown else spend.delta
     multiplier = GaussianNoise.for_epsilon(spend.epsilon * _numbers_share(draft), own).squared_multiplier
     if _gaussian_is_better(draft, spend.epsilon, multiplier):
-        choosers = _choosers(draft, spend.epsilon / sum(parts(draft)) / draft.max_groups, flips=True)
+        choosers = _choosers(draft, spend.epsilon / sum(parts(draft)), flips=True)
         return _gaussian(draft, 1 / multiplier, own if unknown else None, choosers)
     return _laplace(draft, spend.epsilon, hidden)
 
@@ -98,20 +100,29 @@ def _numbers_share(draft: BundledDraft) -> Fraction:
 def _gaussian_is_better(draft: BundledDraft, epsilon: Fraction, multiplier: Fraction) -> bool:
     """Compare the half widths at 95 % of a number that one unit changes by 1 in each of its groups."""
     numbers, picks = parts(draft)
-    laplace = _LAPLACE_95 * draft.max_groups * (numbers + picks) / float(epsilon)
-    return _NORMAL_95 * math.sqrt(draft.max_groups * numbers * multiplier) < laplace
+    groups = draft.footprint.most(1, 1)
+    laplace = _LAPLACE_95 * groups * (numbers + picks) / float(epsilon)
+    return _NORMAL_95 * math.sqrt(groups * numbers * multiplier) < laplace
 
 
 def _by_rho(draft: BundledDraft, rho: Fraction, hidden: Fraction | None) -> FinalDraft:
     numbers, picks = parts(draft)
     each = rho / (numbers + picks)
-    # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
-    choosers = _choosers(draft, _root_down(8 * each / draft.max_groups), flips=False)
-    return _gaussian(draft, 2 * each * numbers, hidden, choosers)
+    return _gaussian(draft, 2 * each * numbers, hidden, _choosers(draft, each, flips=False))
 
 
-def _choosers(draft: BundledDraft, epsilon: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
-    return tuple(Chooser(epsilon=epsilon, flips=flips) for _ in draft.picks)
+def _choosers(draft: BundledDraft, each: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
+    """Give each choice its part: an epsilon that adds up over a unit's groups, or a rho, by squares."""
+    return tuple(_chooser(draft, single_part(draft, asked), each, flips=flips) for asked in draft.picks)
+
+
+def _chooser(draft: BundledDraft, single: Fraction, each: Fraction, *, flips: bool) -> Chooser:
+    spent = choices_spent(draft.footprint, single, flips=flips)
+    if flips:
+        epsilon = each / sum(part * times for part, times in spent)
+    else:  # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
+        epsilon = _root_down(8 * each / sum(part**2 * times for part, times in spent))
+    return Chooser(epsilon=epsilon, flips=flips, single=single)
 
 
 def _root_down(square: Fraction) -> Fraction:
@@ -122,15 +133,14 @@ def _root_down(square: Fraction) -> Fraction:
 def _laplace(draft: BundledDraft, epsilon: Fraction, hidden: Fraction | None) -> FinalDraft:
     each = epsilon / sum(parts(draft))
 
-    def fitted(change: int, spread: int | None) -> NumberNoise:
-        groups = spread or draft.max_groups
-        unit = _unit(int(groups * change / each), change)
-        steps = _in_units(draft, change, unit)
-        law = DiscreteLaplaceLaw(check_noise_scale(groups * steps / each))
-        return NumberNoise(law=law, change=steps, unit=unit, spread=spread)
+    def fitted(place: int) -> NumberNoise:
+        change = draft.changes[place]
+        unit = _unit(int(_most(draft, place, 1) / each), change)
+        law = DiscreteLaplaceLaw(check_noise_scale(_most(draft, place, 1, unit) / each))
+        return _noise_of(draft, place, law, unit)
 
-    noises = tuple(map(fitted, draft.changes, draft.spreads))
-    choosers = _choosers(draft, each / draft.max_groups, flips=True)
+    noises = tuple(map(fitted, range(len(draft.numbers))))
+    choosers = _choosers(draft, each, flips=True)
     return _noised(draft, noises, _selection(draft, LaplaceNoise(epsilon=each), hidden), choosers, gaussian=False)
 
 
@@ -141,16 +151,34 @@ def _gaussian(
     numbers, _ = parts(draft)
     each = mu_squared / numbers if numbers else Fraction(1)
 
-    def fitted(change: int, spread: int | None) -> NumberNoise:
-        groups = spread or draft.max_groups
-        unit = _unit(math.isqrt(int(groups * change**2 / each)), change)
-        steps = _in_units(draft, change, unit)
-        law = RoundedGaussianLaw(check_noise_variance(groups * steps**2 / each))
-        return NumberNoise(law=law, change=steps, unit=unit, spread=spread)
+    def fitted(place: int) -> NumberNoise:
+        unit = _unit(math.isqrt(int(_most(draft, place, 2) / each)), draft.changes[place])
+        law = RoundedGaussianLaw(check_noise_variance(_most(draft, place, 2, unit) / each))
+        return _noise_of(draft, place, law, unit)
 
-    noises = tuple(map(fitted, draft.changes, draft.spreads))
+    noises = tuple(map(fitted, range(len(draft.numbers))))
     selection = _selection(draft, GaussianNoise(squared_multiplier=1 / each), hidden)
     return _noised(draft, noises, selection, choosers, gaussian=True)
+
+
+def _most(draft: BundledDraft, place: int, power: int, unit: int = 1) -> Fraction:
+    """Return the l1 sensitivity of a number in units, or the square of the l2 one; in a bundle, of all that is in it.
+
+    Where rows are exchanged, those that go may be of one number of a bundle and those that come of another: twice as
+    much, or what an exchange within the number moves if that is more. `Bundle` says what is really spent.
+    """
+    change = _in_units(draft, draft.changes[place], unit) ** power
+    if draft.relation is Relation.ADD_REMOVE:
+        return Fraction((draft.spreads[place] or draft.max_groups) * change)
+    exchange = _in_units(draft, draft.exchanges[place], unit) ** power
+    is_alone = any(bundle == (place,) for bundle in draft.bundles)
+    return draft.footprint.most(change, exchange if is_alone else max(exchange, 2 * change))
+
+
+def _noise_of(draft: BundledDraft, place: int, law: DiscreteLaplaceLaw | RoundedGaussianLaw, unit: int) -> NumberNoise:
+    exchanged = None if draft.relation is Relation.ADD_REMOVE else _in_units(draft, draft.exchanges[place], unit)
+    change, spread = _in_units(draft, draft.changes[place], unit), draft.spreads[place]
+    return NumberNoise(law=law, change=change, unit=unit, spread=spread, exchange=exchanged)
 
 
 def _unit(scale: int, change: int) -> int:
@@ -170,7 +198,7 @@ def _selection(draft: LimitedDraft, noise: Noise, hidden: Fraction | None) -> Tr
         return None
     from discreet.adaptive.truncated_histogram import TruncatedHistogram  # It brings all of that floor along.
 
-    return TruncatedHistogram(noise=noise, delta=hidden, relation=Relation.ADD_REMOVE, bins_per_unit=draft.max_groups)
+    return TruncatedHistogram(noise=noise, delta=hidden, relation=draft.relation, bins_per_unit=draft.max_groups)
 
 
 def _noised(
@@ -183,7 +211,12 @@ def _noised(
 ) -> FinalDraft:
     bundles = tuple(Bundle(tuple(noises[place] for place in bundle)) for bundle in draft.bundles)
     noising = Noising(
-        gaussian=gaussian, numbers=noises, bundles=bundles, selection=selection, max_groups=draft.max_groups
+        gaussian=gaussian,
+        numbers=noises,
+        bundles=bundles,
+        selection=selection,
+        max_groups=draft.max_groups,
+        common=draft.footprint.common,
     )
     return FinalDraft(**known_as(BundledDraft, draft), noising=noising, choosers=choosers)
 

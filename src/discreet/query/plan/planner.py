@@ -66,7 +66,7 @@ class PricedQuery:
 
     @property
     def relation(self) -> Relation:
-        return Relation.ADD_REMOVE
+        return self.draft.relation
 
     @property
     def measurements(self) -> tuple[Number | Pick, ...]:
@@ -111,7 +111,7 @@ class PricedQuery:
         if part != whole:
             noising = noising.scaled(part, whole)
             choosers = tuple(chooser.scaled(part, whole) for chooser in choosers)
-        return together([*noising.events, *(chooser.event(draft.max_groups) for chooser in choosers)])
+        return together([*noising.events, *(chooser.event(draft.footprint) for chooser in choosers)])
 
     @property
     def cost(self) -> str:

@@ -105,7 +105,7 @@ class Executor:
         try:
             return self.ledger.claim(
                 asked.event,
-                relation=Relation.ADD_REMOVE,
+                relation=asked.relation,
                 purpose=asked.text[:_LONGEST_PURPOSE],
                 principal=self.principal,
                 project=self.project,

@@ -182,7 +182,7 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
 
 def _unit(document: Document[Any], model: PolicyModel) -> Unit:
     said = model.unit.model_dump(exclude_none=True, exclude={"inner", "max_inner"})
-    unit: Unit = document.at(("unit",), Unit, **said)
+    unit: Unit = document.at(("unit",), Unit, relation=model.relation, **said)
     return unit
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
-from discreet.privacy.relation import Relation
-from discreet.query.policy import ONLY_ADD_REMOVE
 from discreet.schema.toml_models import ColumnModel, Count, Name, Positive, Strict
 
 __all__ = [
@@ -22,12 +20,6 @@ __all__ = [
     "TablePolicyModel",
     "UnitModel",
 ]
-
-
-def _relation(value: str) -> str:
-    if value != Relation.ADD_REMOVE.value:
-        raise ValueError(ONLY_ADD_REMOVE)
-    return value
 
 
 class UnitModel(Strict):
@@ -51,6 +43,8 @@ class UnitModel(Strict):
     """In whose local time windows begin, such as "Europe/Berlin"; left out, in UTC."""
     rows_at_most: Count | None = None
     """The most rows that one unit has in a private table, as is publicly known; totals of all rows can then be told."""
+    units: Count | None = None
+    """How many units there are, as everybody may know; needed for replace-one, and hidden under add-remove."""
     max_inner: Count | None = None
     """How many of the units that inner describes are counted of one unit at most."""
     inner: InnerUnitModel | None = None
@@ -164,8 +158,8 @@ class PolicyModel(Strict):
     """Where the end of the ledger is kept a second time, best on another disk; left out, beside the ledger."""
     version: Name | None = None
     """The version of the data, declared; left out, no answer is ever reused."""
-    relation: Annotated[str, AfterValidator(_relation)] = "add-remove"
-    """Who counts as a neighbour: "add-remove". A session hides whether somebody is in the data at all."""
+    relation: Literal["add-remove", "replace-one"] = "add-remove"
+    """Who counts as a neighbour: add-remove hides whether somebody is in the data, replace-one what their rows say."""
     unit: UnitModel
     budget: BudgetModel
     quotas: list[QuotaModel] = Field(default_factory=list)

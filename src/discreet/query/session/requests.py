@@ -49,6 +49,10 @@ class ChargedRequest(Protocol):
         """What is charged to the inner unit of a chain; nothing without one."""
 
     @property
+    def relation(self) -> Relation:
+        """The neighbouring relation under which it is charged."""
+
+    @property
     def cost(self) -> str:
         """The same in a few words."""
 
@@ -84,6 +88,10 @@ class Request:
     @property
     def nested(self) -> tuple[Event, ...]:
         return self.priced.nested
+
+    @property
+    def relation(self) -> Relation:
+        return self.priced.relation
 
     @property
     def cost(self) -> str:
@@ -125,6 +133,10 @@ class BatchRequest:
         return tuple(joint_event(events) for events in each)
 
     @property
+    def relation(self) -> Relation:
+        return self.parts[0][1].relation  # All are of one session, which has one unit.
+
+    @property
     def cost(self) -> str:
         spends = self.spends
         deltas = sum((spend.delta or Fraction(0) for spend in spends), Fraction(0))
@@ -162,20 +174,18 @@ class BatchRequest:
         return {name: ReleaseTable.from_json(json.dumps(table, ensure_ascii=False)) for name, table in tables.items()}
 
 
-def account_of(
-    dataset: str, unit: Unit | Chain, budget: Budget | Sequence[Budget], relation: Relation = Relation.ADD_REMOVE
-) -> Account:
+def account_of(dataset: str, unit: Unit | Chain, budget: Budget | Sequence[Budget]) -> Account:
     """Return what the ledger of a data set is opened with: of a chain the outer unit, and the inner one within it."""
     if not isinstance(unit, Chain):
         if not isinstance(budget, Budget):
             raise InvalidParameter("budget must be one Budget: two are for a chain of two units")
-        return Account(dataset, unit.account, relation, budget)
+        return Account(dataset, unit.account, unit.relation, budget)
     if isinstance(budget, Budget) or not isinstance(budget, Sequence) or len(budget) != 2:
         raise InvalidParameter(
             f"a chain protects two units, each with a budget of its own: say budget=[…, …], the first for one "
             f"{unit.outer.noun} and the second for one {unit.inner.noun}"
         )
-    return Account(dataset, unit.outer.account, relation, budget[0], ((unit.inner.account, budget[1]),))
+    return Account(dataset, unit.outer.account, unit.outer.relation, budget[0], ((unit.inner.account, budget[1]),))
 
 
 # --- spending: What an analyst offers for an answer, in any of the words they may say it in. ---

@@ -19,7 +19,7 @@ from discreet.ledger.spending import Left, Spending
 from discreet.names import check_name, escaped
 from discreet.pages.kit import Described
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation, read_relation
+from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Engine
@@ -30,7 +30,7 @@ from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
 from discreet.query.plan.kept_share import can_cut, kept_question
 from discreet.query.plan.planner import PricedQuery
 from discreet.query.plan.planner import plan as plan_question
-from discreet.query.policy import ONLY_ADD_REMOVE, Chain, Resources, Unit, UnitLimits
+from discreet.query.policy import Chain, Resources, Unit, UnitLimits, check_asked
 from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_builder import (
     Columns,
@@ -61,7 +61,8 @@ class Session:
     """Private tables, whom to protect in them, and a budget that all questions share.
 
     Guarantee   All answers of all sessions on this data set, asked by anybody in any order, are together within the
-                budget: for one unit more or less in all private tables at once.
+                budget: for one unit more or less in all private tables at once, or under replace-one for all its
+                rows exchanged.
 
     Nothing is read from private rows before it is paid for, and a session itself reads only names and types of
     columns. It can be shared by threads. It is a `Payer`: where rows are the units, functions such as `dp.mean` take
@@ -78,7 +79,7 @@ class Session:
         columns: What is publicly known of columns, by name or by table and name.
         project: The project that asks, for quotas.
         version: The declared state of the data; the same question of the same version is answered again for free.
-        relation: The neighbouring relation.
+        relation: The neighbouring relation, which is that of the unit; said here, it is compared.
         quotas: Budgets for projects, users and windows of time.
         anchor: The file that holds the end of the ledger's record, if it is elsewhere.
         resources: How much time, memory and threads a question may use.
@@ -118,7 +119,7 @@ class Session:
         columns: Columns | None = None,
         project: str = "",
         version: str | None = None,
-        relation: Relation | str = Relation.ADD_REMOVE,
+        relation: Relation | str | None = None,
         quotas: Iterable[Quota] = (),
         anchor: str | Path | None = None,
         resources: Resources = _USUAL,
@@ -131,17 +132,15 @@ class Session:
         free under the same version only, and never without one.
         `resources` says how long a question may run, and with how much memory.
         """
-        relation = read_relation(relation)
-        if relation is not Relation.ADD_REMOVE:
-            raise Refused(ONLY_ADD_REMOVE)
         self._unit = _read_unit(unit)
         self._chain = unit if isinstance(unit, Chain) else None
+        _check_relation(self._unit, relation)
         check_name(dataset, name="dataset")
         check_name(principal, name="principal")
         for name, text in (("project", project or None), ("version", version)):
             if text is not None:
                 check_name(text, name=name)
-        account = account_of(dataset, unit if isinstance(unit, Chain) else self._unit, budget, relation)
+        account = account_of(dataset, unit if isinstance(unit, Chain) else self._unit, budget)
         with ExitStack() as opened:
             named = named_tables(tables, dataset=dataset)
             check_apart(named, rows=self._unit.is_row)
@@ -395,6 +394,7 @@ class Session:
         `parts` it pays for a series, whose parts are stored in the ledger one by one.
         """
         relation = read_relation(relation)
+        check_asked(self._unit)
         self._check_unit(unit)
         self._desk.pay(event, relation=relation, purpose=purpose, idempotency_key=idempotency_key, parts=parts)
         self._remember(event)
@@ -404,6 +404,7 @@ class Session:
 
         If it fails it fails with the constant error, and counts as a read without an answer.
         """
+        check_asked(self._unit)
         self._check_unit(unit)
         result = self._desk.read(work, event=event, relation=relation, purpose=purpose)
         self._remember(event)
@@ -632,6 +633,16 @@ def _plain(spend: Spend, part: Fraction) -> Spend:
     """Return a part of a price by itself: all groups of what it pays for are public."""
     amount = Spend(epsilon=spend.epsilon, rho=spend.rho, confidence=spend.confidence)
     return _scaled(amount, part)
+
+
+def _check_relation(unit: Unit, relation: Relation | str | None) -> None:
+    """Refuse a relation that is not the unit's: one of the two was meant, and they promise different things."""
+    said = read_relation_if_any(relation)
+    if said is not None and said is not unit.relation:
+        raise InvalidParameter(
+            f"this session is {said.value}, and its unit is {unit.relation.value}: say it with the unit, as in "
+            'dp.Unit("patient", relation="replace-one", units=12_000), and leave it out here'
+        )
 
 
 def _check_key(idempotency_key: str | None) -> None:

@@ -61,6 +61,7 @@ class StatedGuarantee:
     noun: str  # what one unit is called
     shared: str  # what all rows of a unit have in common; nothing for rows
     window: str | None  # the stretch of time that is protected, if it is not all time
+    known: str  # under replace-one, how many units there are, in words; nothing under add-remove
     event: Event  # everything in the bundle that protects this unit: the release, and series that were paid for before
     epsilon: float  # of that event
     delta: Fraction
@@ -81,6 +82,19 @@ class StatedGuarantee:
     @property
     def is_row(self) -> bool:
         return self.unit == "row"
+
+    @property
+    def is_exchanged(self) -> bool:
+        """Whether neighbours exchange the rows of a unit: then what it says is hidden, not that it took part."""
+        return bool(self.known)
+
+    @property
+    def secret(self) -> str:
+        """What an attacker wants to find out, in a sentence."""
+        if self.is_exchanged:
+            said = "one certain row says" if self.is_row else f"the rows of one certain {self.noun} say"
+            return f"which of two things {said}"
+        return f"whether one certain {self.noun} is in the data"
 
     @property
     def is_composed(self) -> bool:
@@ -151,6 +165,7 @@ def claim_of(published: Published) -> StatedGuarantee:
         noun=policy.unit.noun,
         shared=policy.unit.shared if policy.unit.columns else "",
         window=policy.unit.window,
+        known=policy.unit.known,
         event=event,
         epsilon=level,
         delta=published.delta,

@@ -96,7 +96,7 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
     but = f", but for {' and '.join(excepted)}" if excepted else ""
     yield (
         f"M is everything in this bundle that was computed from the data{but}. Data sets D and D′ are neighbours "
-        f"({published.relation.value}) if one is the other with one unit more: {unit}. For all neighbours and all "
+        f"({published.relation.value}) if one is the other with {_differ(claim)}: {unit}. For all neighbours and all "
         "sets S of outcomes,"
     )
     yield f"    P[M(D) ∈ S] ≤ e^ε · P[M(D′) ∈ S] + δ      with ε = {claim.epsilon_text} and δ = {claim.delta_text}."
@@ -131,6 +131,12 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
         "event of the release, exactly, under `guarantee.event`."
     )
     yield "Where it is proven: " + "; ".join(f"{what}: {who} [{key}]" for what, who, key in _READ) + "."
+
+
+def _differ(claim: StatedGuarantee) -> str:
+    if claim.is_exchanged:
+        return f"one unit of {line(claim.known)}, exchanged for any other rows or for none"
+    return "one unit more"
 
 
 def _costs(published: Published, claim: StatedGuarantee) -> Iterator[tuple[str, float, str]]:

@@ -88,11 +88,17 @@ def _loss(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
         numbers["rho"] = float(published.plan.allowance.rho)
     return {
         "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.noun}-level, over all rows and tables",
-        "privacy_unit_details": f"{who_words(claim)} Neighbours differ by one {claim.noun} "
+        "privacy_unit_details": f"{who_words(claim)} Neighbours differ {_differ(claim)} "
         f"({published.relation.value}).{apart_words(claim)}",
         "privacy_parameters": numbers,
         "privacy_parameters_details": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
     }
+
+
+def _differ(claim: StatedGuarantee) -> str:
+    if not claim.is_exchanged:
+        return f"by one {claim.noun}"
+    return "in one row" if claim.is_row else f"in the rows of one {claim.noun}"
 
 
 def _is_concentrated(event: Event, relation: Relation) -> bool:

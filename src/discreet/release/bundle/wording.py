@@ -59,12 +59,13 @@ def who_words(claim: StatedGuarantee) -> str:
     if claim.is_row:
         return (
             "Each row of the private tables is protected by itself. A person with several rows is protected less: once "
-            "for each of them."
+            f"for each of them.{_known_words(claim)}"
         )
     within = "" if claim.window is None else f" of that {claim.window}"
     return (
         f"Every {claim.noun} is protected: everybody who shares {claim.shared}, with all their rows{within} in all "
-        f"private tables together. Whether their data were used at all is protected too.{nested_words(claim)}"
+        f"private tables together.{_known_words(claim) or ' Whether their data were used at all is protected too.'}"
+        f"{nested_words(claim)}"
     )
 
 
@@ -79,6 +80,17 @@ def nested_words(claim: StatedGuarantee) -> str:
         f"whether one {inner.noun} is in the data is right in at most {percent_up(inner.guess)} of cases. All that is "
         f"published stays, for one {inner.noun}, within {inner.budget.describe()}; an answer that does not fit both "
         f"budgets is refused. Every other number here is about one {claim.noun}."
+    )
+
+
+def _known_words(claim: StatedGuarantee) -> str:
+    """Say what replace-one leaves open; nothing under add-remove."""
+    if not claim.is_exchanged:
+        return ""
+    rows = "it says" if claim.is_row else "these rows say, or that there are none"
+    return (
+        f" What is protected is what {rows}: neighbours exchange them for any others (replace-one). That somebody took "
+        f"part is not; that there are {claim.known}, is public."
     )
 
 
@@ -109,8 +121,8 @@ def _series_apart(claim: StatedGuarantee) -> str:
 def guess_words(claim: StatedGuarantee) -> str:
     """Say what the best attacker can gain."""
     return (
-        f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out whether "
-        f"one certain {claim.noun} is in the data. Before reading these tables, a coin toss is right half of the "
+        f"Think of somebody who knows everything about everybody else, has any computer, and wants to find out "
+        f"{claim.secret}. Before reading these tables, a coin toss is right half of the "
         f"time. After reading all of them, the best guess is right in at most {percent_up(claim.guess)} of cases."
         f"{apart_words(claim)}"
     )
@@ -136,9 +148,10 @@ def factor_words(claim: StatedGuarantee) -> str:
             f"As a bet: whatever odds somebody gave before reading, the tables can move them by a factor of at most "
             f"{claim.factor_text}, up or down (ε = {claim.epsilon_text})."
         )
+    otherwise = "had that {} said anything else" if claim.is_exchanged else "without that {}"
     return (
         f"Whatever somebody hopes to find in these tables, the chance to find it is at most {claim.factor_text} times "
-        f"what it would be without that {claim.noun}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
+        f"what it would be {otherwise.format(claim.noun)}, plus {_chance(claim.delta)} (ε = {claim.epsilon_text}, δ = "
         f"{claim.delta_text})."
     )
 
@@ -278,6 +291,8 @@ def unprotected(published: Published, claim: StatedGuarantee) -> Iterator[str]:
         yield "What is public anyway: names of tables and columns, the rest of this plan, and the price."
     else:
         yield "What is public anyway: names of tables and columns, the listed groups, bounds, this plan, and the price."
+    if claim.is_exchanged:
+        yield f"Who took part, and how many: there are {claim.known}. Noise hides what they said."
     unit = published.plan.policy.unit
     nouns = f" {unit.nouns}" if unit.is_row or (unit.name is not None and unit.window is None) else ""
     yield f"Several{nouns} at once: the promise weakens with every {claim.noun} taken together."

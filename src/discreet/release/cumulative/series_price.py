@@ -334,6 +334,12 @@ def _check(plan: ReleasePlan, running: RunningPlan) -> None:
             reason="what a series spends is proven for one unit",
             way_out="leave [unit.inner] out, or publish the series from a data set and a ledger of its own",
         )
+    if plan.policy.unit.is_exchanged:
+        raise Refused(
+            f"series {running.name!r} has noise for units that come and go, and this plan is replace-one",
+            reason="what a series loses where the rows of a unit are exchanged was not shown",
+            way_out="publish tables by period instead, or the series from a plan under add-remove",
+        )
     if positive_integer(running.max_days, name="max_days") > running.days:
         raise InvalidParameter(f"max_days of series {running.name!r} is above its days: lower it")
     if plan.policy.unit.is_row and (running.max_days != 1 or running.person_day):

@@ -84,7 +84,7 @@ class PricedRelease:
 
     @property
     def relation(self) -> Relation:
-        return Relation.ADD_REMOVE
+        return self.plan.policy.unit.relation
 
     @property
     def worst(self) -> Fraction | None:
@@ -344,7 +344,7 @@ def _twice(release: PricedRelease) -> float | None:
     event = _doubled(release.event)
     if event is None:
         return 2 * release.epsilon if not release.delta else None
-    return epsilon(event, release.delta, relation=Relation.ADD_REMOVE)
+    return epsilon(event, release.delta, relation=release.relation)
 
 
 def _doubled(event: Event) -> Event | None:

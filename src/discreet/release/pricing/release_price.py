@@ -11,7 +11,6 @@ from discreet.ledger import Ledger
 from discreet.pages.progress import working
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
-from discreet.privacy.relation import Relation
 from discreet.query.plan.planner import PricedQuery, errors_of, joint_event, relative_errors_of
 from discreet.release.cumulative.series_price import PricedRunning, price_running
 from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, place_of, told_at
@@ -64,7 +63,7 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
         period=chosen,
         tables=tuple(_table(quote, one) for quote, one in zip(quotes, priced, strict=True)),
         event=event,
-        epsilon=epsilon(event, at, relation=Relation.ADD_REMOVE),
+        epsilon=epsilon(event, at, relation=plan.policy.unit.relation),
         delta=at,
         total=sum((quote.amount_of(one) for quote, one in zip(quotes, priced, strict=True)), Fraction(0)),
         lifetime=releases_held(plan, event, [one.event for one in series], nested),
@@ -102,7 +101,7 @@ def releases_held(
     try:
         with Ledger.open("memory", policy.account) as book:
             for once in before:
-                book.charge(once, relation=Relation.ADD_REMOVE, purpose="series", unit=policy.unit.account)
+                book.charge(once, relation=policy.unit.relation, purpose="series", unit=policy.unit.account)
             return book.times_left(event, nested=nested)
     except BudgetExceeded:
         return 0

@@ -17,6 +17,7 @@ from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.query import Plan, ReleaseTable, Resources, Session, Unit
 from discreet.query.catalogue import CatalogueTable
+from discreet.query.policy import check_asked
 from discreet.query.session.catalogue_builder import Columns
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.release.profiling.cells import (
@@ -268,6 +269,7 @@ def plan_profile(
         raise InvalidParameter(f"epsilon must be at most {most}: beyond it nobody is protected")
     if not isinstance(idempotency_key, str) or not idempotency_key.strip():
         raise InvalidParameter("idempotency_key must be a text that is not empty, such as profile-2026-10")
+    check_asked(session.unit)
     known = private_table(session.catalogue, table)
     small = exact_or_none(delta, name="delta") or None
     subjects = subjects_of(known, numbers=numbers, dates=dates, with_delta=small is not None)
