@@ -415,7 +415,7 @@ def quantile(
 
     An interval is released if `confidence` is said; three fifths of epsilon pay for it, so that the value itself is two
     to three times as far off. It holds the quantile of the column, clamped to the bounds; with `population` that of
-    the law its rows were drawn from.
+    the law its rows were drawn from. With `unit` it is that of the kept rows.
 
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
@@ -475,13 +475,7 @@ def quantile(
         composes=composes(session),
     )
     if confidence is not None or population:
-        if whom is not None:
-            raise Refused(
-                "with unit=… a quantile has no interval yet",
-                reason="it would hold the quantile of the kept rows, which were drawn at random",
-                way_out="leave confidence and population out, or keep one row of a unit beforehand",
-            )
-        return _with_interval(facts, q, method, confidence, population, column, session)
+        return _with_interval(facts, q, method, confidence, population, column, session, whom)
     methods = rank_methods(probability(q, name="q"))
     return answer_by(
         method, methods, facts, column, session=session, purpose="quantile", choice_share=choice_share, whom=whom
@@ -496,8 +490,15 @@ def _with_interval(
     population: bool,
     column: Any,
     session: Payer | None,
+    whom: UnitRows | None,
 ) -> Release[Any]:
     """Release a quantile with an interval, which goes with one method only."""
+    if population and whom is not None and whom.max_rows > 1:
+        raise Refused(
+            "with several rows of a unit there is no interval for a population",
+            reason="rows of one unit are no independent draws, which the interval counts on",
+            way_out="leave population out, or keep one row of each unit: max_rows=1",
+        )
     if method not in (AUTO, ExponentialQuantile.name):
         raise InvalidParameter(
             f'confidence=… and population=… go with method="{ExponentialQuantile.name}" only: the others have no '
@@ -512,7 +513,7 @@ def _with_interval(
         confidence=read_confidence(_CONFIDENCE if confidence is None else confidence),
         population=population,
     )
-    found = answer(mechanism, column, session=session, purpose="quantile")
+    found = answer(mechanism, column, session=session, purpose="quantile", whom=whom)
     return replace(found, method=ExponentialQuantile.name)
 
 
@@ -530,6 +531,8 @@ def quantiles(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
 ) -> Release[tuple[Fraction, ...]]:
     """Release several quantiles of a column at once, such as [0, 0.25, 0.5, 0.75, 1] for a box plot.
 
@@ -549,6 +552,8 @@ def quantiles(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Errors grow with it.
 
     Returns:
         One value for each share, in order; `as_dict()` names them by the shares.
@@ -566,19 +571,23 @@ def quantiles(
         (Fraction(40, 1), Fraction(40, 1), Fraction(40, 1))
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     grid, people = grid_from(bounds, step=step, missing=missing), rows_if_public(column, relation)
+    refuse_delta(whom, delta)
     if delta is not None:
         small_delta(delta, public_rows=declared_rows(public_rows, people), allow_large_delta=allow_large_delta)
     wanted: dict[str, Any] = {"quantiles": tuple(qs), "grid": grid, "relation": relation}
     if rho is not None and epsilon is None and delta is None:
-        mechanism = Quantiles.for_rho(rho, **wanted)
+        # Ranges of losses grow with the rows of a unit, and rho with the square of a range.
+        squared = 1 if whom is None else whom.max_rows**2
+        mechanism = Quantiles.for_rho(exact(rho, name="rho") / squared, **wanted)
     elif epsilon is None or rho is not None:
         raise InvalidParameter("say what to spend: epsilon=…, epsilon=… and delta=…, or rho=…")
     elif delta is None:
-        mechanism = Quantiles.for_epsilon(epsilon, flips=not composes(session), **wanted)
+        mechanism = Quantiles.for_epsilon(row_epsilon(epsilon, whom), flips=not composes(session), **wanted)
     else:
         mechanism = _composed(exact(epsilon, name="epsilon"), exact(delta, name="delta"), wanted)
-    found = answer(mechanism, column, session=session, purpose="quantiles")
+    found = answer(mechanism, column, session=session, purpose="quantiles", whom=whom)
     return replace(found, delta=None if delta is None else exact(delta, name="delta"))
 
 
