@@ -121,3 +121,19 @@ def test_a_price_is_accepted_that_is_exactly_the_limit(asked):
         agree(PriceTag(words="", epsilon=more), limit=limit_of(asked), what="it")
     first, second = re.findall(r"ε = ([\d.]+)", str(refused.value))
     assert first.rstrip(".,") != second.rstrip(".,")
+
+
+def test_a_flag_gives_quantiles_an_interval(discreet):
+    words = (
+        "query",
+        "SELECT COUNT(*) AS n, MEDIAN(age) AS age FROM visits",
+        "--policy",
+        "policy.toml",
+        "--epsilon",
+        "1",
+    )
+    assert "± is found in the data" in discreet("explain", *words[1:], "--quantile-intervals").out
+    ran = discreet(*words, "--max-epsilon", "1", "--quantile-intervals", "--json")
+    assert ran.code == 0
+    assert "no ±" not in discreet("explain", *words[1:], "--quantile-intervals").out
+    assert discreet("query", *ASK[1:], "--max-epsilon", "1", "--quantile-intervals").code == 3

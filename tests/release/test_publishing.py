@@ -10,7 +10,7 @@ from datetime import date
 
 import pytest
 from plan_texts import plan_in
-from publishing_world import JANUARY, KEY, PATIENTS, answers, entries, files_of, stays, world
+from publishing_world import JANUARY, KEY, PATIENTS, SMALLER, answers, entries, files_of, stays, world
 
 import discreet as dp
 from discreet.cli import ledger_support
@@ -284,3 +284,34 @@ def test_what_a_series_costs_is_counted_before_the_first_charge(tmp_path):
     with pytest.raises(dp.BudgetExceeded):
         publish(dear, principal="ana", period=JANUARY)
     assert entries(plan) == entries(dear) == []
+
+
+def test_quantiles_have_intervals_in_a_bundle_where_the_plan_pays_for_them(tmp_path):
+    """Of a table by its SQL and of a family; the price stays what it was, and all texts say of what they are."""
+    sql = (
+        '"SELECT sex, COUNT(*) AS stays FROM stays GROUP BY sex"',
+        '"SELECT sex, COUNT(*) AS stays, MEDIAN(cost) AS middle, MAX(cost) AS top FROM stays GROUP BY sex"',
+    )
+    family = ('measures = { stays = "COUNT(*)"', 'measures = { stays = "COUNT(*)", half = "MEDIAN(cost)"')
+    asked = (
+        ('name = "by_sex"\n', 'name = "by_sex"\nquantile_intervals = true\n'),
+        ('where = "cost > 0"', 'where = "cost > 0"\nquantile_intervals = true'),
+    )
+    common = (*SMALLER, ("rho = 0.02", "rho = 2"), sql, family)
+    plain, plan = world(tmp_path / "plain", *common), world(tmp_path / "asked", *common, *asked)
+    assert price(plain).total == price(plan).total
+    assert "have no ±" in str(price(plain))
+    assert "Quantiles whose ± is found in the data, and paid for" in str(price(plan))
+    assert "have no ±" not in str(price(plan))
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    assert not verify_bundle(bundle, ledger=plan.policy.ledger).problems
+    known = json.loads((bundle / "dictionary.json").read_text(encoding="utf-8"))
+    tables = {table["name"]: table["files"][0]["columns"] for table in known["tables"]}
+    meanings = {column["name"]: column["meaning"] for column in tables["by_sex"]}
+    assert "which holds the exact middle of the counted rows" in meanings["middle_low"]
+    assert "which holds the exact 0.99 quantile of cost of the counted rows" in meanings["top_high"]
+    assert "no interval" not in meanings["middle"]
+    assert {"half_low", "half_high"} <= {column["name"] for column in tables["stays_by_district"]}
+    assert "holds the quantile 0.5 of the rows that were counted" in (bundle / "report.html").read_text("utf-8")
+    plain_bundle = publish(plain, principal="ana", period=JANUARY)
+    assert "quantile_intervals pays for a ±" in (plain_bundle / "dictionary.json").read_text(encoding="utf-8")

@@ -190,6 +190,7 @@ class GroupingFamily:
     wish: Wish
     expected: Mapping[str, Fraction]
     limits: UnitLimits
+    quantile_intervals: bool = False
 
     def tables(self) -> tuple[TablePlan, ...]:
         """Return one table for each grouping."""
@@ -232,6 +233,7 @@ class GroupingFamily:
             by=by,
             measures=dict(self.measures),
             limits=self.limits,
+            quantile_intervals=self.quantile_intervals,
         )
 
     def _sql(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...]) -> str:

@@ -369,6 +369,7 @@ class TablePlan:
     by: tuple[str, ...] = ()  # the columns and levels it is grouped by, for a member of a family
     measures: Mapping[str, str] = field(default_factory=dict)  # column to aggregate, for a member of a family
     limits: UnitLimits = field(default_factory=UnitLimits)  # tighter than the unit's, where fewer rows are enough
+    quantile_intervals: bool = False  # whether quantiles pay for a ±
     kept_of: str | None = None  # the table whose kept share this is: what contribution limits leave out of it
 
     def kept(self, share: Fraction) -> TablePlan:
@@ -383,6 +384,7 @@ class TablePlan:
             family=None,
             by=(),
             measures={},
+            quantile_intervals=False,
             kept_of=self.name,
         )
 

@@ -158,6 +158,8 @@ class PublishModel(WishModel):
     kept_share: Part | None = None
     """The part of what one release may spend, such as 0.02, for which a table NAME_kept tells which share of units is
     counted with all their rows; with unit.rows_at_most that of rows and corrected totals too."""
+    quantile_intervals: bool = False
+    """Whether quantiles have an interval, for three fifths of the ε of each; without it they have none."""
     max_rows: Count | None = None
     """In a family of several tables: how many rows of a unit are counted in all groups of a table together, the same
     in each; max_rows_per_group if nothing is said."""

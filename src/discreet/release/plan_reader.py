@@ -336,6 +336,7 @@ def table_of(said: PublishModel) -> TablePlan:
         delta=exact_or_none(said.delta, name="delta"),
         keys={name: tuple(values) for name, values in said.keys.items()},
         limits=_limits(said),
+        quantile_intervals=said.quantile_intervals,
     )
 
 
@@ -376,6 +377,7 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
         wish=wish_of(said),
         expected=_expected(said),
         limits=_family_limits(said, groupings),
+        quantile_intervals=said.quantile_intervals,
     )
 
 

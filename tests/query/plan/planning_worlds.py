@@ -34,7 +34,7 @@ from discreet.query.engine import ExactCounts, Stage, StageColumn
 from discreet.query.execute import exact_numbers
 from discreet.query.functions.expressions import evaluate
 from discreet.query.parse.privacy_options import PrivacyOptions
-from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
+from discreet.query.plan.choices import interval_of, mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.policy import FamilyChoice, Unit
@@ -270,7 +270,7 @@ class Planned:
         kept = found.tally.measures[asked.column].values
         assert kept is not None
         if not isinstance(asked, ModePick):
-            mechanism = quantile_of(draft, asked, chooser)
+            mechanism = (interval_of if chooser.interval else quantile_of)(draft, asked, chooser)
             return mechanism.distribution([int(i) * asked.grid.step for i in kept.of(group)])
         scores: Any = mode_scores(asked, kept.of(group))
         factor = mode_factor(draft, chooser)

@@ -38,11 +38,13 @@ from discreet.query.plan.answers import predicted
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import NumberNoise, Spend
 from discreet.query.plan.planner import PricedQuery, plan
+from discreet.query.release_table import ReleaseTable
 from discreet.schema.columns import ExpressionFacts, Kind
 
 ONE = Fraction(1)
 NUMBER = ExpressionFacts(kind=Kind.INTEGER)
 MANY = 10_000
+BIG = Fraction(50)
 
 
 def number(value: int | Fraction) -> Literal:
@@ -373,10 +375,53 @@ def test_modes_of_several_rows_a_unit_follow_the_law_that_is_charged(spend: dict
     draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
     assert kept is not None
     assert draft.max_rows == 3
-    drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))]
+    drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))[0]]
     right, wrong = Planned(made), Planned(PricedQuery(replace(draft, max_rows=1)))
     assert fits(drawn, chances(right, found))
     assert rejects(drawn, chances(wrong, found))
+
+
+@pytest.mark.long
+@pytest.mark.statistical
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(8)}, {"rho": Fraction(8)}], ids=["flipped", "exponential"])
+def test_quantiles_and_their_ends_follow_the_law_that_is_charged(spend: dict[str, Any]) -> None:
+    """The wrong neighbour: a choice that forgets that a unit has three rows."""
+    made = priced(Measure(Statistic.QUANTILE, X, Fraction(1, 2)), limits=(1, 3), quantile_intervals=True, **spend)
+    found = tallied(made.stage, ((("a", 0),) * 3, (("a", 1), ("a", 3))))
+    draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
+    assert kept is not None
+    drawn = pick(draft, 0, kept, np.zeros(5_000, dtype=np.int64))
+    laws = [Planned(one)._pick(found, 0, 0).masses for one in (made, PricedQuery(replace(draft, max_rows=1)))]
+    places = {outcome: place for place, outcome in enumerate(sorted(laws[0].keys() | laws[1].keys()))}
+    seen = [places[tuple(int(end) for end in ends)] for ends in zip(*drawn, strict=True)]
+    right, wrong = ([float(law[one].mid()) if one in law else 0.0 for one in places] for law in laws)
+    assert fits(seen, right)
+    assert rejects(seen, wrong)
+
+
+def test_a_quantile_has_its_interval_where_it_is_paid_for() -> None:
+    asked = Measure(Statistic.QUANTILE, X, Fraction(1, 2))
+    twice = (
+        OutputColumn("m", ReleasedMeasure(0)),
+        OutputColumn("less", Combine(Operator.NEGATE, (ReleasedMeasure(0),))),
+    )
+    other = Measure(Statistic.QUANTILE, X, Fraction(9, 10))
+    both = OutputColumn("both", Combine(Operator.ADD, (ReleasedMeasure(0), ReleasedMeasure(1))))
+    source = question(asked, other, outputs=(*twice, both))
+    plain, paid = (
+        plan(source, catalogue(), Spend(epsilon=BIG, quantile_intervals=one), pure=True) for one in (False, True)
+    )
+    people = tuple((("a", value),) for value in (0, 1, 2, 2, 2, 3, 4) * 40)
+    without, found = plain.draw(tallied(plain.stage, people)), paid.draw(tallied(paid.stage, people))
+    assert "quantile_intervals" in without.column("m").no_interval
+    assert without.column("m")[0].interval() is None
+    assert found.column("m")[0].interval() == (2, 2)
+    assert found.column("less")[0].interval() == (-2, -2)
+    assert found.column("m").no_interval == ""
+    # Both at once would need an interval each of a higher confidence than was paid for.
+    assert found.column("both")[0].interval() is None
+    assert plain.fingerprint != paid.fingerprint
+    assert ReleaseTable.from_json(found.to_json()).column("m")[0] == found.column("m")[0]
 
 
 def chances(planned: Planned, found: ExactCounts) -> list[float]:

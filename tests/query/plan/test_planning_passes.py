@@ -470,3 +470,14 @@ def test_each_pass_takes_the_stage_before_it_and_leaves_what_was_decided() -> No
         draft = found
     assert draft == made
     assert {number.tallying for number in made.numbers} == {TallySpec.TOTAL, TallySpec.COUNT}
+
+
+def test_intervals_of_quantiles_are_refused_where_there_is_nothing_to_pay_for() -> None:
+    with pytest.raises(Refused, match="none is asked for here"):
+        priced(EVERY["rows"], epsilon=1, quantile_intervals=True)
+    day = Field("day", ExpressionFacts(kind=Kind.DATE, low=Fraction(0), high=Fraction(9)))
+    with pytest.raises(Refused, match="dates and times"):
+        priced(Measure(Statistic.QUANTILE, day, Fraction(1, 2)), epsilon=1, quantile_intervals=True)
+    for wrong in (1, "yes", None):
+        with pytest.raises(InvalidParameter):
+            Spend(epsilon=1, quantile_intervals=wrong)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -12,8 +13,10 @@ from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
 from discreet.lab.verify import check
-from discreet.privacy.events import DiscreteLaplace
+from discreet.privacy.events import Composed, DiscreteLaplace
+from discreet.privacy.relation import Relation
 from discreet.query.ast import Measure, Statistic
+from discreet.query.plan.draft import together
 from discreet.query.plan.planner import PricedQuery
 
 BIG = Fraction(8)
@@ -30,6 +33,8 @@ CASES: dict[str, tuple[list[Measure], str, tuple[int, int], dict[str, Any]]] = {
     "a sum by rho": ([EVERY["sum"]], "none", ONE, {"rho": Fraction(2)}),
     "two numbers by rho": ([EVERY["rows"], EVERY["sum"]], "none", ONE, {"rho": Fraction(4)}),
     "a median": ([MEDIAN], "none", (1, 2), {"epsilon": Fraction(2)}),
+    "a median with its ±": ([MEDIAN], "none", (1, 2), {"epsilon": Fraction(4), "quantile_intervals": True}),
+    "a maximum and its ± by rho": ([TOP], "known", (2, 1), {"rho": Fraction(1), "quantile_intervals": True}),
     "a maximum and a mode": ([TOP, MODE], "none", (1, 2), {"epsilon": Fraction(2)}),
     "a mode by rho": ([MODE], "known", (2, 1), {"rho": Fraction(1, 2)}),
     "unknown groups": ([EVERY["rows"]], "unknown", ONE, {"epsilon": BIG, "delta": DELTA}),
@@ -74,6 +79,32 @@ def test_the_rows_of_a_unit_share_what_a_median_spends() -> None:
     assert check(Planned(PricedQuery(replace(plan.draft, max_rows=1))), worlds).violated
 
 
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(8)}, {"rho": Fraction(4)}])
+def test_a_width_that_nobody_pays_for_is_caught(relation: Relation, spend: dict[str, Fraction]) -> None:
+    """The wrong neighbour: an interval around a median that is billed for its point alone."""
+    plan = priced(MEDIAN, limits=(1, 2), relation=relation, quantile_intervals=True, **spend)  # type: ignore[arg-type]
+    assert plan.event == together([plan.draft.choosers[0].event(plan.draft.footprint)])
+    assert isinstance(plan.event, Composed)
+    point, width = plan.event.events
+    assert (point.epsilon, width.epsilon) == tuple(plan.draft.choosers[0].epsilon * part / 5 for part in (2, 3))
+    worlds = people([unit for unit in units(1, 2, (0, 4)) if unit[0][0] == "a"], 2)
+    assert check(Planned(plan, relation=relation), worlds).holds
+    assert check(Planned(plan, relation=relation, claim=point), worlds).violated
+
+
+@pytest.mark.parametrize("limits", [(1, 1), (1, 2)])
+def test_an_interval_of_a_quantile_holds_it_on_every_small_world(limits: tuple[int, int]) -> None:
+    for quantile in (Fraction(1, 2), Fraction(9, 10)):
+        plan = priced(Measure(Statistic.QUANTILE, X, quantile), limits=limits, epsilon=4, quantile_intervals=True)
+        for data in people([unit for unit in units(1, limits[1], (0, 1, 4)) if unit[0][0] == "a"], 3)[1:]:
+            values = sorted(value for unit in data for _, value in unit)
+            exact = values[max(0, math.ceil(quantile * len(values)) - 1)]
+            masses = Planned(plan).distribution(data).masses
+            inside = [mass for ((_, ((_, low, high),)),), mass in masses.items() if low <= exact <= high]
+            assert float(sum(inside, ball(0)).mid()) >= 0.95
+
+
 FAMILIES: dict[str, tuple[list[Measure], dict[str, Any]]] = {
     "rows": ([EVERY["rows"]], {"epsilon": 2 * BIG}),
     "units": ([EVERY["units"]], {"epsilon": 2 * BIG}),
@@ -113,6 +144,16 @@ def test_a_family_that_is_billed_for_fewer_rows_is_caught(name: str) -> None:
     """The wrong neighbour: noise for one row of a unit, where two are counted."""
     _, worlds = of_family(name, 2)
     assert check(Planned(of_family(name, 1)[0]), worlds).violated
+
+
+def test_intervals_in_a_table_of_a_family_are_paid_once_for_all_groups() -> None:
+    """One unit, or nobody: its rows are in any groups, and a choice of point and width is made in each."""
+    rows = [(city, value) for city in ("a", "b") for value in (0, 4)]
+    worlds = people([unit for size in (1, 2) for unit in combinations_with_replacement(rows, size)], 1)
+    for most, holds in ((2, True), (1, False)):
+        plan = priced(MEDIAN, keys="known", limits=(3, 2), family=most, epsilon=2, quantile_intervals=True)
+        found = check(Planned(plan), worlds, claim=Fraction(2))
+        assert found.holds if holds else found.violated
 
 
 def coverage_once_shown(mechanism: Planned, count: int) -> float:

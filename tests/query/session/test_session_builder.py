@@ -176,3 +176,12 @@ def test_near_misses_of_a_question_are_answered_with_what_to_write(session):
 def test_a_wrong_column_of_time_is_refused_as_that(tmp_path):
     with pytest.raises(dp.InvalidParameter, match="no column 'when', which time= names: it tells in which day"):
         opened(tmp_path, shop(), unit=dp.Unit("customer", window="day", time="when"), ledger="memory")
+
+
+def test_intervals_of_quantiles_are_asked_for_in_the_same_words(session):
+    asked = session.table("orders").group_by("city").agg(n=count(), age=median("age"))
+    plan = asked.plan(epsilon=2, quantile_intervals=True)
+    assert plan.event == session.sql(asked.sql, epsilon=2, quantile_intervals=True).event
+    assert "± is found in the data, and paid for" in str(plan.explain())
+    assert "quantile_intervals pays for a ±" in str(asked.plan(epsilon=2).explain())
+    assert plan.dummy().column("age").has_interval

@@ -36,6 +36,10 @@ _KeptShare = Annotated[
         help="The part of the price, such as 0.02, for which it is measured first how much contribution limits cut.",
     ),
 ]
+_QuantileIntervals = Annotated[
+    bool,
+    typer.Option("--quantile-intervals", help="Give quantiles a ±, for three fifths of the ε of each."),
+]
 _IdempotencyKey = Annotated[
     str | None,
     typer.Option(
@@ -74,6 +78,7 @@ def query(
     delta: Delta = None,
     keys: _Keys = None,
     kept_share: _KeptShare = None,
+    quantile_intervals: _QuantileIntervals = False,
     idempotency_key: _IdempotencyKey = None,
     max_epsilon: MaxEpsilon = None,
     at_delta: AtDelta = None,
@@ -85,7 +90,8 @@ def query(
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, ask
 
-    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, idempotency_key, kept_share)
+    price = (epsilon, rho, share, error, relative_error, expected, delta, keys)
+    offer = TypedOffer(*price, idempotency_key, kept_share, quantile_intervals)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
         note(session.money())
@@ -103,6 +109,7 @@ def explain(
     delta: Delta = None,
     keys: _Keys = None,
     kept_share: _KeptShare = None,
+    quantile_intervals: _QuantileIntervals = False,
     principal: Principal = None,
     project: Project = "",
     as_json: AsJson = False,
@@ -111,6 +118,7 @@ def explain(
     from discreet.cli.policies import open_session
     from discreet.cli.query_support import TypedOffer, explained
 
-    offer = TypedOffer(epsilon, rho, share, error, relative_error, expected, delta, keys, kept_share=kept_share)
+    price = (epsilon, rho, share, error, relative_error, expected, delta, keys)
+    offer = TypedOffer(*price, kept_share=kept_share, quantile_intervals=quantile_intervals)
     with open_session(policy, principal=principal, project=project) as session:
         show(explained(session, sql, offer), as_json=as_json)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from collections.abc import Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import Any, TypeAlias, final
@@ -19,7 +19,16 @@ from discreet.noise.laws import RoundedGaussianLaw
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers, Values
 from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
 from discreet.query.plan.choices import counted_beside, reason
-from discreet.query.plan.draft import Added, Averaged, CountTerm, FinalDraft, NumberNoise, Picked, SpreadTerm
+from discreet.query.plan.draft import (
+    Added,
+    Averaged,
+    CountTerm,
+    FinalDraft,
+    NumberNoise,
+    Picked,
+    QuantilePick,
+    SpreadTerm,
+)
 from discreet.query.plan.measurements import plain_value, reach_of
 from discreet.schema.columns import Kind
 
@@ -108,6 +117,7 @@ class ReleasedNumbers:
     picks: tuple[Values, ...]
     keys: tuple[tuple[Hashable, ...], ...]  # by key, then by row
     rows: int
+    ends: Mapping[int, tuple[Values, Values]] = field(default_factory=dict)  # of picks that have an interval
 
 
 def answer(draft: FinalDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
@@ -123,7 +133,7 @@ def answer(draft: FinalDraft, measure: int, released: ReleasedNumbers, confidenc
         case SpreadTerm():
             return _spread(draft, recipe, released, confidence)
         case Picked():
-            return _picked(draft, recipe, asked, released)
+            return _picked(draft, recipe, asked, released, confidence)
 
 
 def noise_of(draft: FinalDraft, number: int) -> NumberNoise:
@@ -283,7 +293,9 @@ def _root(over: int, under: int) -> int:
     return isqrt(max(0, over) * _ROOT**2 // under)
 
 
-def _picked(draft: FinalDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers) -> AnswerColumn:
+def _picked(
+    draft: FinalDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers, confidence: Fraction
+) -> AnswerColumn:
     values = released.picks[recipe.pick]
     kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
     if isinstance(values, ExactNumbers) and kind.is_time:
@@ -293,7 +305,17 @@ def _picked(draft: FinalDraft, recipe: Picked, asked: Measure, released: Release
     empty = _may_be_empty(draft, recipe, released)
     if empty is not None and empty.any():
         values = tuple(None if empty[row] else values[row] for row in range(len(values)))
-    return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
+    if recipe.pick not in released.ends:
+        return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
+    if confidence > draft.spend.confidence:
+        return AnswerColumn(
+            name="", kind=kind, values=values, no_interval="its interval was paid for a lower confidence"
+        )
+    low, high = released.ends[recipe.pick]
+    asked_of = draft.picks[recipe.pick]
+    assert isinstance(asked_of, QuantilePick)
+    limits = asked_of.grid.low, asked_of.grid.high
+    return AnswerColumn(name="", kind=kind, values=values, low=low, high=high, limits=limits)
 
 
 def _may_be_empty(draft: FinalDraft, recipe: Picked, released: ReleasedNumbers) -> NDArray[np.bool_] | None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.formatting import plain
 from discreet.mechanisms.exponential import worst_case_shortfall
+from discreet.mechanisms.joint_quantiles import QuantileInterval
 from discreet.mechanisms.order_statistics import Ranked, SortedRun
 from discreet.mechanisms.quantile import Quantile
 from discreet.privacy.relation import Relation
@@ -23,6 +24,8 @@ __all__ = [
     "counted_beside",
     "counts_its_values",
     "error_words",
+    "interval_of",
+    "interval_part",
     "mode_factor",
     "mode_scores",
     "pick",
@@ -30,6 +33,8 @@ __all__ = [
     "reason",
     "single_part",
 ]
+
+_INTERVAL = Fraction(3, 5)  # With this part an interval is narrowest, see `QuantileInterval`.
 
 
 def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -41,28 +46,48 @@ def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quan
     """
     return Quantile(
         quantile=pick.quantile,
-        epsilon=chooser.epsilon / (draft.factor * draft.max_rows),
+        epsilon=chooser.shares[0] * chooser.epsilon / (draft.factor * draft.max_rows),
         grid=pick.grid,
         relation=draft.relation,
         flips=chooser.flips,
     )
 
 
-def pick(draft: FinalDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> Values:
-    """Choose in every shown group."""
+def interval_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> QuantileInterval:
+    """Return the mechanism that chooses a point and then a width, for one row, as `quantile_of` does.
+
+    The depth of an interval moves with M rows as far as that of a point, and so does the score of a width: see
+    `QuantileInterval`. It holds for the confidence of the answer.
+    """
+    return QuantileInterval(
+        quantile=pick.quantile,
+        epsilon=chooser.epsilon / (draft.factor * draft.max_rows),
+        grid=pick.grid,
+        relation=draft.relation,
+        flips=chooser.flips,
+        confidence=draft.spend.confidence,
+        share=chooser.interval,
+    )
+
+
+def pick(draft: FinalDraft, place: int, kept: Kept, groups: NDArray[np.int64]) -> tuple[Values, ...]:
+    """Choose in every shown group: values, and where an interval is paid for, its lower and upper ends."""
     asked, chooser = draft.picks[place], draft.choosers[place]
     if isinstance(asked, ModePick):
         chosen = [_mode(draft, asked, chooser, kept.of(group)) for group in groups.tolist()]
-        return tuple(asked.candidates[one] for one in chosen)
-    mechanism = quantile_of(draft, asked, chooser)
+        return (tuple(asked.candidates[one] for one in chosen),)
+    mechanism = interval_of(draft, asked, chooser) if chooser.interval else quantile_of(draft, asked, chooser)
     points = [_quantile(mechanism, kept.of(group)) for group in groups.tolist()]
-    return ExactNumbers(np.array(points, dtype=np.int64), step=asked.grid.step)
+    columns = np.array(points, dtype=np.int64).reshape(len(points), 3 if chooser.interval else 1).T
+    return tuple(ExactNumbers(column.copy(), step=asked.grid.step) for column in columns)
 
 
-def _quantile(mechanism: Quantile, indices: NDArray[np.int64]) -> int:
-    """Choose a grid point; the values are sorted and on the grid already."""
+def _quantile(mechanism: Quantile | QuantileInterval, indices: NDArray[np.int64]) -> tuple[int, ...]:
+    """Choose a grid point, and the ends of its interval; the values are sorted and on the grid already."""
     ranked = Ranked(indices, mechanism.grid.first, mechanism.grid.last, _sorted=[SortedRun(1, indices)])
-    return int(mechanism.release(cast(Any, ranked)).value / mechanism.grid.step)
+    chooses = mechanism.point if isinstance(mechanism, QuantileInterval) else mechanism
+    point = int(chooses.release(cast(Any, ranked)).value / mechanism.grid.step)
+    return (point, *mechanism.around(ranked, point)) if isinstance(mechanism, QuantileInterval) else (point,)
 
 
 def mode_scores(asked: ModePick, indices: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -88,6 +113,11 @@ def single_part(draft: BundledDraft, asked: Pick) -> Fraction:
     return Fraction(1, 2) if isinstance(asked, ModePick) else max(asked.quantile, 1 - asked.quantile)
 
 
+def interval_part(draft: BundledDraft, asked: Pick) -> Fraction:
+    """Return the part of its epsilon that a choice spends on an interval: none, unless it was asked for."""
+    return _INTERVAL if draft.spend.quantile_intervals and isinstance(asked, QuantilePick) else Fraction(0)
+
+
 def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray[np.int64]) -> int:
     """Choose a candidate."""
     scores: Any = mode_scores(asked, indices)
@@ -99,7 +129,16 @@ def _mode(draft: FinalDraft, asked: ModePick, chooser: Chooser, indices: NDArray
 
 def reason(draft: FinalDraft, place: int) -> str:
     """Say why a choice has no ±, what is known of its error from public facts, and what it is of an empty group."""
-    return f"{error_words(draft, place)}; {_of_nothing(draft, place)}"
+    return f"{error_words(draft, place)}; {_of_nothing(draft, place)}{_offered(draft, place)}"
+
+
+def _offered(draft: FinalDraft, place: int) -> str:
+    """Say how a ± is asked for, where there is none and could be one."""
+    pick = draft.picks[place]
+    if draft.choosers[place].interval or not isinstance(pick, QuantilePick):
+        return ""
+    is_time = draft.columns[pick.column].expression.facts.kind.is_time
+    return "" if is_time else "; quantile_intervals pays for a ±"
 
 
 def counted_beside(draft: FinalDraft, place: int) -> int | None:

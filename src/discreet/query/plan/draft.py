@@ -77,7 +77,7 @@ class Spend:
 
     `delta` is for what needs one: groups whose keys are not public, and Gaussian noise by (epsilon, delta). `error` is
     the largest ± that is wanted, or, if `relative`, the largest ± as a part of the expected value; it is reached by the
-    least epsilon, or, if `concentrated`, by the least rho.
+    least epsilon, or, if `concentrated`, by the least rho. With `quantile_intervals` quantiles pay for a ± of theirs.
     """
 
     epsilon: Fraction | None = None
@@ -89,6 +89,7 @@ class Spend:
     expected: int | None = None  # rows of a typical group, as the analyst believes; never read from data
     sizes: Mapping[str, Fraction] = field(default_factory=dict)  # expected values by column, as an earlier answer has
     confidence: Fraction = Fraction(95, 100)
+    quantile_intervals: bool = False
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.epsilon, self.rho, self.error)) != 1:
@@ -104,6 +105,7 @@ class Spend:
             expected=None if self.expected is None else positive_integer(self.expected, name="expected"),
             sizes={name: positive(size, name="an expected size") for name, size in dict(self.sizes).items()},
             confidence=read_confidence(self.confidence),
+            quantile_intervals=read_flag(self.quantile_intervals, name="quantile_intervals"),
         )
         if (self.relative or self.concentrated) and self.error is None:
             raise InvalidParameter("relative and concentrated say what error means: give an error")
@@ -227,6 +229,7 @@ class Chooser:
     epsilon: Fraction  # in one group, for one unit
     flips: bool = False
     single: Fraction = Fraction(1)  # the part of it that is spent where a unit comes or goes, its rows not exchanged
+    interval: Fraction = Fraction(0)  # the part of it for how wide an interval around the value must be; 0 without one
 
     def scaled(self, part: int, whole: int) -> Chooser:
         """Return what is spent for whoever moves scores by a part of what it was fitted to."""
@@ -235,7 +238,18 @@ class Chooser:
     def event(self, footprint: Footprint) -> Event:
         """Return what is spent in all groups of a unit."""
         times = choices_spent(footprint, self.single, flips=self.flips)
-        return together([_choices(self.epsilon * part, many, flips=self.flips) for part, many in times])
+        return together(
+            [
+                _choices(self.epsilon * share * part, many, flips=self.flips)
+                for share in self.shares
+                for part, many in times
+            ]
+        )
+
+    @property
+    def shares(self) -> tuple[Fraction, ...]:
+        """The parts of epsilon that are spent one after the other: for the value, and for an interval."""
+        return (1 - self.interval, self.interval) if self.interval else (Fraction(1),)
 
 
 def choices_spent(footprint: Footprint, single: Fraction, *, flips: bool) -> list[tuple[Fraction, int]]:

@@ -135,7 +135,9 @@ def _error(draft: FinalDraft, output: OutputColumn) -> str:
         return "± follows from the released values it is computed from"
     recipe, rows = draft.recipes[output.value.measure], draft.spend.expected or _TYPICAL
     if isinstance(recipe, Picked):
-        return f"no ±: {reason(draft, recipe.pick)}; {_choice(draft, recipe)}"
+        has_interval = bool(draft.choosers[recipe.pick].interval)
+        said = "± is found in the data, and paid for" if has_interval else "no ±"
+        return f"{said}: {reason(draft, recipe.pick)}; {_choice(draft, recipe)}"
     off = predicted(draft, output, rows)
     assert off is not None
     most = widest(draft, output)
@@ -429,6 +431,11 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
 
 
 def _picked(draft: FinalDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
+    if draft.choosers[recipe.pick].interval and measure.quantile is not None:
+        yield (
+            f"the ± of {_called(measure)} holds the quantile {plain(measure.quantile)} of the rows that were counted; "
+            "three fifths of its ε paid for it"
+        )
     if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"

@@ -51,6 +51,7 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
     if not (work.numbers or work.picks or draft.groups is None):
         raise Refused("nothing is measured: ask for at least one aggregate such as COUNT(*)")
     _check_lists(draft, work.columns)
+    _check_intervals(draft, work.picks)
     return MeasuredDraft(
         **known_as(LimitedDraft, draft),
         columns=tuple(work.columns),
@@ -58,6 +59,24 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
         picks=tuple(work.picks),
         recipes=recipes,
     )
+
+
+def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
+    """Refuse to pay for intervals of quantiles where there are none, or where they are days."""
+    if not draft.spend.quantile_intervals:
+        return
+    if not any(isinstance(asked, QuantilePick) for asked in picks):
+        raise Refused(
+            "quantile_intervals asks for the ± of quantiles, and none is asked for here",
+            way_out="leave it out: counts, sums and means have their ± anyway",
+        )
+    chosen = [m.argument for m in draft.question.measures if m.statistic is Statistic.QUANTILE]
+    if any(argument is not None and argument.facts.kind.is_time for argument in chosen):
+        raise Refused(
+            "quantiles of dates and times have no ±",
+            reason="an answer has the ends of its intervals as numbers",
+            way_out="leave quantile_intervals out, or ask for the quantile of a number, such as days since a date",
+        )
 
 
 def _check_lists(draft: LimitedDraft, columns: list[StageColumn]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 from unicodedata import normalize
@@ -14,7 +15,7 @@ from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.engine import StageColumn
-from discreet.query.plan.choices import single_part
+from discreet.query.plan.choices import interval_part, single_part
 from discreet.query.plan.draft import (
     Bundle,
     BundledDraft,
@@ -25,6 +26,7 @@ from discreet.query.plan.draft import (
     Noising,
     Number,
     NumberNoise,
+    Pick,
     SensitivityDraft,
     TallySpec,
     choices_spent,
@@ -113,16 +115,20 @@ def _by_rho(draft: BundledDraft, rho: Fraction, hidden: Fraction | None) -> Fina
 
 def _choosers(draft: BundledDraft, each: Fraction, *, flips: bool) -> tuple[Chooser, ...]:
     """Give each choice its part: an epsilon that adds up over a unit's groups, or a rho, by squares."""
-    return tuple(_chooser(draft, single_part(draft, asked), each, flips=flips) for asked in draft.picks)
+    return tuple(_chooser(draft, asked, each, flips=flips) for asked in draft.picks)
 
 
-def _chooser(draft: BundledDraft, single: Fraction, each: Fraction, *, flips: bool) -> Chooser:
-    spent = choices_spent(draft.footprint, single, flips=flips)
+def _chooser(draft: BundledDraft, asked: Pick, each: Fraction, *, flips: bool) -> Chooser:
+    whole = Chooser(
+        epsilon=Fraction(1), flips=flips, single=single_part(draft, asked), interval=interval_part(draft, asked)
+    )
+    spent = choices_spent(draft.footprint, whole.single, flips=flips)
     if flips:
         epsilon = each / sum(part * times for part, times in spent)
     else:  # The exponential mechanism spends epsilon^2 / 8 in each of the unit's groups. [DR19]
-        epsilon = _root_down(8 * each / sum(part**2 * times for part, times in spent))
-    return Chooser(epsilon=epsilon, flips=flips, single=single)
+        squares = sum(share**2 for share in whole.shares)
+        epsilon = _root_down(8 * each / (squares * sum(part**2 * times for part, times in spent)))
+    return replace(whole, epsilon=epsilon)
 
 
 def _root_down(square: Fraction) -> Fraction:

@@ -159,7 +159,8 @@ class PricedQuery:
         # With one row of a unit the limits of a family are those of a table by itself, as they always were.
         chosen = ("family",) if draft.family is not None and draft.max_rows > 1 else ()
         nested = () if draft.nesting is None else (draft.nesting.most,)
-        limits = draft.max_groups, draft.max_rows, *nested, *chosen
+        intervals = ("quantile intervals",) if draft.spend.quantile_intervals else ()
+        limits = draft.max_groups, draft.max_rows, *nested, *chosen, *intervals
         return fingerprint(draft.question, limits, self.event.to_json(), draft.noising, self._priced)
 
     @property

@@ -356,6 +356,7 @@ class QueryBuilder:
         max_groups: int | None = None,
         max_rows_per_group: int | None = None,
         kept_share: Number | None = None,
+        quantile_intervals: bool = False,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Make the plan, as `Session.sql` would: say what to spend in the same words."""
@@ -372,6 +373,7 @@ class QueryBuilder:
             max_groups=max_groups,
             max_rows_per_group=max_rows_per_group,
             kept_share=kept_share,
+            quantile_intervals=quantile_intervals,
             idempotency_key=idempotency_key,
         )
 

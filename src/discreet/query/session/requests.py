@@ -215,6 +215,7 @@ class Offer:
     expected: Expectation | None = None
     delta: Number | None = None
     confidence: Number = _USUAL
+    quantile_intervals: bool = False
 
     def with_clause(self, options: PrivacyOptions) -> Offer:
         """Take what the clause of the query says; where both are said, the smaller: a clause may only tighten."""
@@ -254,6 +255,7 @@ class Offer:
             sizes=sizes,
             delta=exact_or_none(self.delta, name="delta"),
             confidence=exact(self.confidence, name="confidence"),
+            quantile_intervals=self.quantile_intervals,
         )
 
 

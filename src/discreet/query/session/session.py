@@ -208,6 +208,7 @@ class Session:
         max_groups: int | None = None,
         max_rows_per_group: int | None = None,
         kept_share: Number | None = None,
+        quantile_intervals: bool = False,
         max_inner: int | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
@@ -235,6 +236,8 @@ class Session:
             kept_share: The part of the price, such as 0.02, for which the share of units that are counted with all
                 their rows is measured, before the answer; with `Unit.rows_at_most`, that of rows and the totals of
                 all rows too. Nothing is measured where no limit can cut.
+            quantile_intervals: Whether quantiles have a ±, for three fifths of the ε of each: it holds the quantile of
+                the counted rows, and the value itself is two to three times as far off.
             max_inner: Of a chain: how many inner units of an outer one are counted at most.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
@@ -253,6 +256,7 @@ class Session:
             relative_error=relative_error,
             expected=expected,
             delta=delta,
+            quantile_intervals=quantile_intervals,
         )
         limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group, max_inner=max_inner)
         part = None if kept_share is None else _read_part(kept_share)

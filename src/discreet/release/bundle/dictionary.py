@@ -163,9 +163,17 @@ def _meaning(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tid
             return f"{words}, {'tidy' if tidy else 'with noise'}{_why_none(field.of)}"
         case Role.LOW | Role.HIGH:
             which = "lower" if field.role is Role.LOW else "upper"
-            return f"{which} end of the confidence interval, which holds the exact {of}{sure}"
+            return f"{which} end of the confidence interval, which holds the exact {_held(of, meaning)}{sure}"
         case Role.NOISE:
             return f"standard deviation of the noise in {of}, rounded up"
+
+
+def _held(name: str, meaning: ColumnMeaning | None) -> str:
+    """Say what an interval holds: of a smallest or largest value, the quantile near it that was chosen."""
+    found = None if meaning is None else _EXTREME.fullmatch(meaning.expression.strip())
+    if found is None:
+        return name
+    return f"{'0.01' if found['end'].upper() == 'MIN' else '0.99'} quantile of {found['x']}"
 
 
 def _why_none(column: AnswerColumn) -> str:
@@ -329,6 +337,9 @@ _PLAIN = (
     (re.compile(r"(VARIANCE|VAR_SAMP|VAR_POP)\((?P<x>.+)\)", re.I), "variance of {x}"),
     (re.compile(r"MODE\((?P<x>.+)\)", re.I), "a frequent value of {x}"),
 )
+
+
+_EXTREME = re.compile(r"(?P<end>MIN|MAX)\((?P<x>.+)\)", re.I)
 
 
 @final

@@ -111,6 +111,7 @@ class PricedRelease:
 
 _HEADINGS = ("table", "rows", "price", "ε alone", "± at 95 %", "of what is expected")
 _FORMAT = "discreet-price-list-1"
+_NO_INTERVAL = "Quantiles and choices, which have no ± (quantile_intervals = true pays for one of a quantile)"
 
 
 def as_text(release: PricedRelease) -> str:
@@ -119,7 +120,10 @@ def as_text(release: PricedRelease) -> str:
     lines += _aligned([_HEADINGS, *(_row(table, release.delta) for table in release.tables)])
     hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
     lines += _section("Groups that nobody listed", hidden)
-    lines += _section("Quantiles and choices, which have no ±", map(" ".join, _chosen(release)))
+    lines += _section(_NO_INTERVAL, map(" ".join, _chosen(release, paid=False)))
+    lines += _section(
+        "Quantiles whose ± is found in the data, and paid for", map(" ".join, _chosen(release, paid=True))
+    )
     lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
     return "\n".join([*lines, *_section("What to change", advice(release))])
 
@@ -129,13 +133,13 @@ def _section(title: str, told: Iterable[str]) -> list[str]:
     return ["", title, *found] if found else []
 
 
-def _chosen(release: PricedRelease) -> Iterator[tuple[str, str]]:
-    """Say how far off each column is that is chosen from its values."""
+def _chosen(release: PricedRelease, *, paid: bool) -> Iterator[tuple[str, str]]:
+    """Say how far off each column is that is chosen from its values, with a ± that is paid for or without."""
     for table in release.tables:
         draft = table.priced.draft
         for output in draft.question.outputs:
             recipe = draft.recipes[output.value.measure] if isinstance(output.value, ReleasedMeasure) else None
-            if isinstance(recipe, Picked):
+            if isinstance(recipe, Picked) and bool(draft.choosers[recipe.pick].interval) is paid:
                 yield f"{output.name} in {table.name}:", error_words(draft, recipe.pick)
 
 

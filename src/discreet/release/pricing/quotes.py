@@ -185,6 +185,7 @@ class Quote:
             said |= {"keys": keys} | limits
             return {name: value for name, value in said.items() if value}
         listed = {"expected": dict(self.table.expected), "keys": keys} | limits
+        listed["quantile_intervals"] = self.table.quantile_intervals
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:
@@ -193,7 +194,9 @@ class Quote:
     def _priced(self, said: Mapping[str, Any]) -> PricedQuery:
         expected = dict(self.table.expected)
         rows = expected.pop(_ROWS, None)
-        spend = Spend(delta=self.delta, expected=None if rows is None else max(1, round(rows)), sizes=expected, **said)
+        typical = None if rows is None else max(1, round(rows))
+        intervals = self.table.quantile_intervals
+        spend = Spend(delta=self.delta, expected=typical, sizes=expected, quantile_intervals=intervals, **said)
         asked = self.reading
         return plan_question(asked.question, self.catalogue, spend, limits=asked.options, pure=self.pure)
 
