@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import combinations, combinations_with_replacement, permutations, product
 from typing import Any
 
@@ -259,7 +260,10 @@ def refusals() -> Iterator[tuple[type[Exception], Any]]:
     yield InvalidParameter, lambda: dp.count(los, unit={"row": ids}, **common)
     yield InvalidParameter, lambda: dp.count(los, unit={}, **common)
     yield InvalidParameter, lambda: dp.count(los, unit=ids[:-1], **common)
-    yield InvalidParameter, lambda: dp.count(los, unit=los, **common)  # real numbers
+    coded, half = pa.array(los).dictionary_encode(), pa.array(los.to_numpy(np.float16))
+    arrow = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([coded])))
+    for real in (los, los.astype("category"), coded, arrow, half):  # Several beyond 2^53 are one, coded or not.
+        yield InvalidParameter, partial(dp.count, los, unit=real, **common)
     yield Refused, lambda: dp.count(los, unit=ids, relation=REPLACE_ONE, epsilon=1)
     yield Refused, lambda: dp.mean(los, unit=ids, bounds=(0, 8), method="clipped", **common)
     yield Refused, lambda: dp.median(los, unit=ids, bounds=(0, 8), method="paid", **common)

@@ -445,9 +445,14 @@ def unit_rows(unit: Any, max_rows: int | None, relation: Relation) -> UnitRows |
 
 
 def _is_real(column: Any) -> bool:
-    """Tell by its type alone whether a column holds real numbers."""
+    """Tell by its type alone whether a column holds real numbers, also behind the codes of categories."""
     kind = getattr(column, "dtype", getattr(column, "type", None))
-    return getattr(kind, "kind", "") == "f" or str(kind).lower() in ("float16", "float32", "float64", "float", "double")
+    kind = getattr(kind, "pyarrow_dtype", kind)
+    kind = getattr(getattr(kind, "categories", None), "dtype", getattr(kind, "value_type", kind))
+    return getattr(kind, "kind", "") == "f" or str(kind).lower() in _REAL
+
+
+_REAL = ("float16", "float32", "float64", "float", "double", "halffloat")
 
 
 def _named_ids(unit: Any) -> tuple[tuple[str, ...], tuple[Any, ...]]:
