@@ -331,7 +331,9 @@ class Chain:
                 "a chain is of units that come and go (add-remove): what an exchange of rows lets in was not shown. "
                 "Leave relation and units out, or protect one unit under replace-one"
             )
-        if self.outer.window is not None or self.inner.account == self.outer.account:
+        # Columns of data are found whatever the case of their names, and in any order they are the same unit.
+        outer, inner = ({name.casefold() for name in unit.columns} for unit in (self.outer, self.inner))
+        if self.outer.window is not None or (self.inner.window is None and inner == outer):
             raise InvalidParameter(
                 "the outer unit of a chain has no window, and the inner one has a window or further columns"
             )

@@ -339,6 +339,9 @@ def test_a_batch_is_charged_to_both() -> None:
         (dp.Unit("user", window="day", time="at"), dp.Unit(["user", "x"]), "has no window"),
         (dp.Unit("user", max_groups=2), dp.Unit(["user", "x"]), "leave max_groups"),
         (dp.Unit("row"), dp.Unit("user"), "a chain is of two units"),
+        # The same columns in another order, or another case: nothing would tell inner units apart.
+        (dp.Unit(["user", "x"]), dp.Unit(["x", "user"]), "has a window or further columns"),
+        (dp.Unit("user"), dp.Unit(["user", "USER"]), "has a window or further columns"),
     ],
 )
 def test_units_that_are_no_chain_are_refused(outer: dp.Unit, inner: dp.Unit, says: str) -> None:
@@ -362,6 +365,8 @@ def test_what_is_not_proven_is_refused() -> None:
             session.sql("SELECT COUNT(*) AS n FROM people", epsilon=1, kept_share=0.1)
         with pytest.raises(dp.Refused):
             dp.synthesize("people", session=session, epsilon=1, delta=1e-6)
+        with pytest.raises(dp.Refused, match="a profile is divided among rounds that are charged to one unit"):
+            dp.release.plan_profile(session, epsilon=1)  # When it is planned, and not when it is to be paid.
     with (
         opened(unit=dp.Unit("household"), budget=BOTH[0]) as session,
         pytest.raises(dp.InvalidParameter, match="there is no chain"),

@@ -211,6 +211,16 @@ def test_the_kept_share_is_a_question_like_others(tmp_path):
         assert plan.release().relation is REPLACE
 
 
+def test_rows_that_are_units_have_no_kept_share(tmp_path):
+    """Every row is counted, so there is nothing to measure or to pay for; it used to end in StopIteration."""
+    for unit in (dp.Unit("row", relation=REPLACE, units=7), dp.Unit("row")):
+        with opened(tmp_path, unit, ledger="memory") as session:
+            with pytest.raises(dp.Refused, match="no limit can cut rows off this answer"):
+                session.kept_share(BY_TEAM, epsilon=1)
+            plan = session.sql(BY_TEAM, epsilon=1, kept_share=0.1)
+            assert (plan.cost, plan.release().kept) == ("ε = 1", None)
+
+
 def test_a_column_that_is_one_for_each_unit_costs_one_group_of_either_side(tmp_path):
     columns = {"team": dp.categories(["a", "b"], of_unit=True)}
     with opened(tmp_path, dp.Unit("who", 2, relation=REPLACE, units=5), columns=columns) as session:

@@ -60,7 +60,9 @@ _COUNT = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(1), nullable=False)
 
 
 def can_cut(draft: LimitedDraft) -> bool:
-    """Whether a unit may have rows that this question does not count."""
+    """Whether a unit may have rows that this question does not count; a row that is a unit has itself only."""
+    if draft.catalogue.unit.is_row:
+        return False
     return cuts_groups(draft) or cuts_rows(draft) or draft.nesting is not None
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact_or_none, positive
 from discreet.formatting import printable
 from discreet.ledger import Budget
@@ -270,6 +270,12 @@ def plan_profile(
     if not isinstance(idempotency_key, str) or not idempotency_key.strip():
         raise InvalidParameter("idempotency_key must be a text that is not empty, such as profile-2026-10")
     check_asked(session.unit)
+    if session.chain is not None:
+        raise Refused(
+            "a profile is divided among rounds that are charged to one unit, and two are protected here, one within "
+            "the other",
+            way_out="ask with session.sql, or profile in a session on one of the two units, with a ledger of its own",
+        )
     known = private_table(session.catalogue, table)
     small = exact_or_none(delta, name="delta") or None
     subjects = subjects_of(known, numbers=numbers, dates=dates, with_delta=small is not None)
