@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from running_worlds import FIRST, day, plan_of, running_of, session_of, stays
 
-from discreet import Budget
+from discreet import Budget, Session, between, categories
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.ledger import Account, Ledger
 from discreet.privacy.relation import Relation
@@ -126,6 +126,51 @@ def test_person_days_have_an_account_of_their_own(tmp_path: Path) -> None:
     account = Account("hospital by day", "patient and day", Relation.ADD_REMOVE, plan.policy.budget)
     with Ledger.open(plan.policy.ledger, account) as book:
         assert book.spent().rho == Fraction(1, 2)
+
+
+# What follows from all rows of a unit: one day of it more or less changes other days, which were never paid for.
+OF_ALL_DAYS: dict[str, tuple[str | None, dict[str, Any]]] = {
+    "a column of units": ("land = 'a'", {"land": categories(["a", "b"], of_unit=True)}),
+    "the day itself": (None, {"admitted": between(FIRST, day(9), of_unit=True)}),
+    "a sub-query": ("patient IN (SELECT patient FROM stays WHERE land = 'a')", {"land": categories(["a", "b"])}),
+    "a window": (
+        "patient IN (SELECT patient FROM stays QUALIFY COUNT(*) OVER (PARTITION BY patient) > 4)",
+        {"land": categories(["a", "b"])},
+    ),
+}
+
+
+def counted_by_day(folder: Path, rows: list[tuple[int, int, str]], case: str, *, person_day: bool) -> list[int]:
+    where, columns = OF_ALL_DAYS[case]
+    folder.mkdir()
+    series = running_of(where=where, person_day=person_day, max_days=1 if person_day else 5)
+    plan = plan_of(folder, series)
+    table = stays([row[:2] for row in rows]).append_column("land", pa.array([row[2] for row in rows]))
+    policy = plan.policy
+    with Session(
+        {"stays": table},
+        unit=policy.unit,
+        budget=policy.budget,
+        ledger=policy.ledger,
+        dataset=policy.dataset,
+        principal="ana",
+        columns={"stays": columns},
+    ) as session:
+        advance(plan, series, session, until=day(5))
+    return kept(plan)
+
+
+@pytest.mark.parametrize("case", OF_ALL_DAYS)
+def test_a_person_day_changes_no_other_day(case: str, tmp_path: Path) -> None:
+    """It is priced as one day; where it would change others the series is refused, before it is charged."""
+    rows = [(1, number, "a" if number == 0 else "b") for number in range(5)]
+    both = [rows, rows[1:]]
+    counts = [counted_by_day(tmp_path / f"all {n}", some, case, person_day=False) for n, some in enumerate(both)]
+    assert sum(abs(a - b) for a, b in zip(*counts, strict=True)) > 1, "it looks at one day alone: this tests nothing"
+    with pytest.raises(Refused, match="looks at other days of the unit"):
+        counted_by_day(tmp_path / "apart", rows, case, person_day=True)
+    plan = plan_of(tmp_path / "apart", running_of(person_day=True))
+    assert not state_of(plan, plan.running[0]).exists()
 
 
 def test_conditions_and_timestamps_are_read_like_any_sql(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from datetime import date, timedelta
 from typing import TYPE_CHECKING, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
-from discreet.query.ast import unit_of
+from discreet.query.ast import Filter, Join, Project, Source, Table, is_private, unit_of
 from discreet.query.catalogue import CatalogueTable
 from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
 from discreet.query.parse.select import read
@@ -70,10 +70,19 @@ class DailyRows:
     seconds: float
 
     @classmethod
-    def of(cls, session: Session, table: str, day: str, *, where: str | None, first: date, days: int) -> DailyRows:
-        """Read which rows are meant: SQL for a condition goes the way of all SQL."""
+    def of(
+        cls, session: Session, table: str, day: str, *, where: str | None, first: date, days: int, apart: bool = False
+    ) -> DailyRows:
+        """Read which rows are meant: SQL for a condition goes the way of all SQL, of one row where days are `apart`."""
         known = private_table(session.catalogue, table)
         question = read(_asked(known, day, where), session.catalogue, keys={"day": _days(first, days)}).question
+        if apart and not _by_row(question.source):
+            raise Refused(
+                "each day of a unit is protected by itself, and this series looks at other days of the unit",
+                reason="a sub-query on the unit and columns with of_unit=True follow from all its rows, so that one "
+                "day of a unit would change what is counted on others",
+                way_out="leave person_day out, or say conditions of single rows, on columns without of_unit",
+            )
         (key,) = question.keys
         stage = Stage(
             source=question.source,
@@ -100,6 +109,19 @@ class DailyRows:
         (key,) = self.stage.keys
         domain = (key.domain or ())[:days]
         return replace(self.stage, keys=(replace(key, domain=domain),), max_groups=days)
+
+
+def _by_row(source: Source) -> bool:
+    """Whether every row follows from one row of the private table, and from public tables."""
+    match source:
+        case Table():
+            return not any(column.of_unit for column in source.columns)
+        case Filter() | Project():
+            return _by_row(source.source)
+        case Join():
+            return _by_row(source.left) and not is_private(source.right)
+        case _:
+            return False
 
 
 def _asked(table: CatalogueTable, day: str, where: str | None) -> str:

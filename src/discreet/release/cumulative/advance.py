@@ -243,7 +243,13 @@ def advance(plan: ReleasePlan, running: RunningPlan, session: Session, *, until:
     if not ended:
         return None
     rows = DailyRows.of(
-        session, running.source, running.day, where=running.where, first=priced.first, days=running.days
+        session,
+        running.source,
+        running.day,
+        where=running.where,
+        first=priced.first,
+        days=running.days,
+        apart=running.person_day,
     )
     with running_ledger(plan, running, session) as book:
         charge, priced = _charged(plan, priced, session, book)
