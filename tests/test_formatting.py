@@ -15,7 +15,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.formatting import record
+from discreet.formatting import record, with_article
+
+
+@pytest.mark.parametrize(
+    "noun", ["an employee", "an hour of one user", "a user", "an id", "a uid", "a unit", "a household"]
+)
+def test_an_article_is_that_of_how_a_noun_sounds(noun: str) -> None:
+    assert with_article(noun.split(" ", 1)[1]) == noun
 
 
 class Colour(Enum):

@@ -33,6 +33,7 @@ __all__ = [
     "shortened",
     "significant_up",
     "tick_text",
+    "with_article",
 ]
 
 _MOST_PLACES = 12
@@ -168,6 +169,14 @@ def chance_up(share: float) -> str:
 def enumerated(names: Sequence[str]) -> str:
     """Join names as a sentence does: a, b and c."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def with_article(noun: str) -> str:
+    """Write a noun with its indefinite article, by how it sounds: an employee, a user, an hour."""
+    low = noun.lower()
+    vowel = low.startswith(("a", "e", "i", "o", "u", "hour", "heir", "honour", "honor"))
+    consonant = low.startswith(("eu", "one", "once", "ui", "uni", "url", "us", "ut", "uu"))  # a uid, a user
+    return f"{'an' if vowel and not consonant else 'a'} {noun}"
 
 
 def labelled(value: Hashable, labels: Mapping[Any, str], most: int | None = None) -> str:

@@ -78,7 +78,7 @@ def test_what_is_spent_is_rounded_up_and_what_is_left_down():
     account = Account("patients", budget=Budget(epsilon=2, delta="1e-6"), unit="row", relation=Relation.ADD_REMOVE)
     with Ledger.open("memory", account) as book:
         book.charge(PureDP(Fraction(1, 3)), relation=Relation.ADD_REMOVE, purpose="test", principal="ann")
-        told, spent, left = BudgetNow.of(book, principal="ann", project=""), book.spent(), book.left()
+        told, spent, left = BudgetNow.of(book, principal="ann", project="", called={}), book.spent(), book.left()
     assert Fraction(told.spent.epsilon) >= spent.epsilon == Fraction(1, 3)
     assert Fraction(told.left.epsilon) <= left.epsilon
 

@@ -114,6 +114,18 @@ def test_the_budget_of_each_is_shown(home: Path) -> None:
     assert "left: 2 more like it" in shown
 
 
+def test_both_are_told_by_name_before_a_release_and_in_the_history(home: Path) -> None:
+    ran = CliRunner().invoke(app, ["release", "plan.toml", "--max-epsilon", "1", "--principal", "me"])
+    assert "price: ε = 1 for one home; ε = 0.5 for one person" in ran.stderr
+    assert "For one person: spent: " in ran.stderr
+    history = CliRunner().invoke(app, ["ledger", "history", "--policy", "plan.toml"]).stdout
+    assert "ε = 1 for one home" in history
+    assert "ε = 0.5 for one person" in history
+    assert "[" not in history + CliRunner().invoke(app, ["budget", "--policy", "plan.toml"]).stdout
+    shell = CliRunner().invoke(app, ["shell", "--policy", "plan.toml", "--epsilon", "0.5"], input="\\budget\n").stdout
+    assert "ε = 4, pure for one home (add-remove), and ε = 1.5, pure for one person" in shell
+
+
 def test_what_the_smaller_budget_does_not_hold_is_refused(home: Path) -> None:
     plan = edited(budget=("budget = { epsilon = 1.5 }", "budget = { epsilon = 0.3 }"))
     with pytest.raises(dp.Refused, match="does not hold one release"):

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import Block, Meter, Styled, level_style, note
-from discreet.cli.policies import open_ledger, read_any_policy, unit_noun
+from discreet.cli.policies import open_ledger, read_any_policy, unit_names
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import down, exact_or_none, up
 from discreet.ledger import Budget
 from discreet.ledger.accounts import budget_toml
-from discreet.ledger.spending import money
 
 if TYPE_CHECKING:
     from discreet.ledger import Ledger
@@ -56,7 +55,7 @@ def raised(
         ledger.raise_budget(chosen, reason=reason, principal=principal)
         if declared is not None and declared != chosen:
             note(f"Write the new budget into {policy.name} too, or it is refused:\n{budget_toml(chosen, indent='  ')}")
-        return BudgetNow.of(ledger, principal=principal, project="", noun=unit_noun(policy))
+        return BudgetNow.of(ledger, principal=principal, project="", called=unit_names(policy))
 
 
 def _confirm(old: Budget, new: Budget) -> None:
@@ -113,27 +112,27 @@ class BudgetNow:
 
     @classmethod
     def of(
-        cls, ledger: Ledger, *, principal: str, project: str, at: Fraction | None = None, noun: str | None = None
+        cls, ledger: Ledger, *, principal: str, project: str, at: Fraction | None = None, called: Mapping[str, str]
     ) -> BudgetNow:
         """Read a ledger, for one who asks; the price of the last charge is told at a delta.
 
-        `noun` is what a policy calls one unit; a ledger has no names, only what tells units apart.
+        `called` has what a policy calls one unit; a ledger has no names, only what tells units apart.
         """
         account, spent = ledger.account, ledger.spent(at=at)
         left = ledger.left(principal=principal, project=project)
         quotas = ledger.quotas_left(principal=principal, project=project)
-        within = "".join(f", and {budget.describe()} for one {unit}" for unit, budget in account.nested)
-        nested = "".join(f". For one {unit}: {money(own, rest)}" for unit, own, rest in ledger.nested_left())
+        promises = [(account.unit, account.budget), *account.nested]
+        first, *within = (f"{budget.describe()} for one {called.get(unit, unit)}" for unit, budget in promises)
         return cls(
             dataset=account.dataset,
-            guarantee=f"{account.budget.describe()} for one {noun or account.unit} ({account.relation.value}){within}",
+            guarantee=", and ".join((f"{first} ({account.relation.value})", *within)),
             charges=spent.charges,
             budget=_amount(account.budget, down, account.budget.describe()),
             spent=_amount(spent, up, spent.describe()),
             left=_left(left),
             share_left=left.share,
             quotas=[QuotaNow(quota=text, left=_left(rest)) for text, rest in quotas],
-            sentence=f"{money(spent, left)}{nested}",
+            sentence=ledger.money(principal=principal, project=project, at=at, called=called),
             more=left.more,
         )
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from itertools import zip_longest
 from pathlib import Path
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
@@ -21,7 +22,8 @@ from discreet.ledger.spending import price_words
 from discreet.privacy import Relation
 
 if TYPE_CHECKING:
-    from discreet.ledger.charge_record import Entry
+    from discreet.ledger.charge_record import Account, Entry
+    from discreet.privacy import Event
     from discreet.query import Policy
 
 __all__ = [
@@ -132,8 +134,8 @@ class Recorded:
     budget: str | None  # the lifetime budget that was declared by it
 
     @classmethod
-    def of(cls, entry: Entry, budget: Budget, at: Fraction | None) -> Recorded:
-        """Read an entry; a price is told at a delta, by default that of the budget."""
+    def of(cls, entry: Entry, account: Account, at: Fraction | None, called: Mapping[str, str]) -> Recorded:
+        """Read an entry; a price is told at a delta, by default that of the budget, and for every unit."""
         said, event = entry.content, entry.event
         return cls(
             index=entry.index,
@@ -144,14 +146,30 @@ class Recorded:
             purpose=said.get("purpose") or said.get("reason", ""),
             hash=entry.hash,
             event=said.get("event"),
-            price=None if event is None else price_words(event, Relation(said["relation"]), budget, at),
-            budget=Budget.unpacked(said["declared"]["budget"]).describe() if "declared" in said else None,
+            price=None if event is None else _price(entry, event, account, at, called),
+            budget=_budgets(said["declared"], called) if "declared" in said else None,
         )
 
     @property
     def told(self) -> str:
         """What it was for, and which budget was declared."""
         return ": ".join(text for text in (self.budget, " ".join(self.purpose.split())) if text)
+
+
+def _price(entry: Entry, event: Event, account: Account, at: Fraction | None, called: Mapping[str, str]) -> str | None:
+    relation = Relation(entry.content["relation"])
+    first = price_words(event, relation, account.budget, at)
+    if not account.nested:
+        return first
+    within = zip(entry.nested, account.nested, strict=True)
+    told = [(account.unit, first), *((unit, price_words(each, relation, own, at)) for each, (unit, own) in within)]
+    return "; ".join(f"{price or 'unknown'} for one {called.get(unit, unit)}" for unit, price in told)
+
+
+def _budgets(declared: Mapping[str, Any], called: Mapping[str, str]) -> str:
+    first, *within = (Budget.unpacked(each["budget"]).describe() for each in (declared, *declared.get("nested", ())))
+    names = (called.get(each["unit"], each["unit"]) for each in declared.get("nested", ()))
+    return ", and ".join((first, *(f"{told} for one {name}" for told, name in zip(within, names, strict=True))))
 
 
 @final
@@ -164,11 +182,11 @@ class History:
     sentence: str  # what was spent in all, and how many more like the last one fit
 
     @classmethod
-    def of(cls, ledger: Ledger, at: Fraction | None = None) -> History:
-        """Read a ledger; prices are told at a delta, by default that of the budget."""
+    def of(cls, ledger: Ledger, at: Fraction | None, called: Mapping[str, str]) -> History:
+        """Read a ledger; prices are told at a delta, by default that of the budget. `called` has the names of units."""
         account = ledger.account
-        entries = [Recorded.of(entry, account.budget, at) for entry in ledger.history()]
-        return cls(dataset=account.dataset, entries=entries, sentence=ledger.money(at=at))
+        entries = [Recorded.of(entry, account, at, called) for entry in ledger.history()]
+        return cls(dataset=account.dataset, entries=entries, sentence=ledger.money(at=at, called=called))
 
     def blocks(self) -> Iterator[Block]:
         told = [entry for entry in self.entries if entry.kind not in _QUIET]
@@ -194,17 +212,20 @@ def _listed(entries: list[Recorded], width: int | None) -> TextTable:
     """Write entries as a table that fits a line, with what is left of it for the purpose."""
     rows = [(str(e.index), e.time[:16].replace("T", " "), e.kind, e.principal, e.price or "") for e in entries]
     head = ("", "time, UTC", "entry", "who", "price")
-    used = sum(max(map(len, column)) + 2 for column in zip(head, *rows, strict=True))
+    used = sum(
+        max(len(line) for cell in column for line in cell.split("; ")) + 2 for column in zip(head, *rows, strict=True)
+    )
     most = _LONGEST if width is None else max(_LEAST, width - used)
     told = [line for row, entry in zip(rows, entries, strict=True) for line in _wrapped(row, entry.told, most)]
     return TextTable(head=(*head, "what for"), rows=told, right=frozenset({0}), marks={"charge": "cyan"})
 
 
 def _wrapped(row: tuple[str, ...], purpose: str, most: int) -> Iterator[tuple[str, ...]]:
-    """Write a purpose beside its row, and what does not fit below it: no word of a reason is left out."""
-    first, *rest = wrap(purpose, most) or [""]
-    yield (*row, first)
-    yield from ((*("" for _ in row), more) for more in rest)
+    """Write a purpose beside its row; what does not fit, and prices for other units, below it: no word is lost."""
+    *facts, price = row
+    first, *rest = zip_longest(price.split("; "), wrap(purpose, most) or [""], fillvalue="")
+    yield (*facts, *first)
+    yield from ((*("" for _ in facts), *more) for more in rest)
 
 
 @final

@@ -33,7 +33,7 @@ __all__ = [
     "open_session",
     "read_any_policy",
     "release_delta",
-    "unit_noun",
+    "unit_names",
     "with_progress",
 ]
 
@@ -70,9 +70,14 @@ def release_delta(path: Path) -> Fraction | None:
     return read_release_plan(path).allowance.delta
 
 
-def unit_noun(path: Path) -> str | None:
-    """Return what a policy or a plan calls one unit; None where a ledger is named, which has no names."""
-    return None if path.suffix == ".ledger" else read_any_policy(path).unit.noun
+def unit_names(path: Path) -> dict[str, str]:
+    """Return what a policy or a plan calls one unit, by what its ledger does; a ledger itself has no names."""
+    from discreet.query.policy import called_units
+
+    if path.suffix == ".ledger":
+        return {}
+    policy = read_any_policy(path)
+    return called_units(policy.chain or policy.unit)
 
 
 def needed(path: Path | None) -> Path:

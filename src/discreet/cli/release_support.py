@@ -18,6 +18,8 @@ from discreet.cli.spending import PriceTag, agree, limit_of
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import up
 from discreet.formatting import percent, significant_up
+from discreet.privacy import Relation, epsilon
+from discreet.query.policy import called_units
 from discreet.release import price, publish, read_release_plan, series
 from discreet.release.cumulative.advance import NextCharge, next_charge
 from discreet.release.plan import Every, Period, ReleasePlan
@@ -64,7 +66,8 @@ def released(
     if not unpaid.parts:  # Told when it is true: a plan that was changed since is refused above.
         note(f"{what} was published before: its bundle is there as it was, and nothing was charged{_another(plan)}")
     with plan_ledger(plan) as book:
-        note(book.money(principal=asker(principal), at=plan.allowance.delta))
+        called = called_units(plan.policy.chain or plan.policy.unit)
+        note(book.money(principal=asker(principal), at=plan.allowance.delta, called=called))
     others = [one.label for one in stands.due if one != period]
     if others and plan.schedule.column is not None:  # Without one they would be about the rows that were released now.
         note(f"also due: {_few(others)}")
@@ -124,9 +127,14 @@ def _due(plan: ReleasePlan, stands: Series) -> Period:
 
 
 def _price(plan: ReleasePlan, unpaid: NextCharge, principal: str) -> PriceTag:
+    chain, called = plan.policy.chain, called_units(plan.policy.chain or plan.policy.unit)
     with plan_ledger(plan) as book:
-        money = book.money(principal=principal, like=unpaid.event, at=plan.allowance.delta)
+        money = book.money(principal=principal, like=unpaid.event, at=plan.allowance.delta, called=called)
     at = f" at δ = {significant_up(unpaid.delta)}" if unpaid.delta else ""
+    if chain is not None:  # The limit that was agreed to is that of the outer unit, which pays most.
+        levels = [epsilon(each, unpaid.delta, relation=Relation.ADD_REMOVE) for each in unpaid.nested]
+        at += f" for one {chain.outer.noun}"
+        at += "".join(f"; ε = {significant_up(level)} for one {chain.inner.noun}" for level in levels)
     begin = [name for name in unpaid.parts if name != "release"]
     series = f", with {' and '.join(begin)}, paid once for all days" if begin else ""
     return PriceTag(words=f"ε = {significant_up(unpaid.epsilon)}{at}{series}", epsilon=unpaid.epsilon, budget=money)

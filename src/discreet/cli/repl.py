@@ -19,6 +19,7 @@ from discreet.cli.spending import agree, limit_of, price_of
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.exact import exact
 from discreet.file_locks import CLOSE_ON_EXEC
+from discreet.query.policy import called_units
 
 if TYPE_CHECKING:
     from discreet.query import Session
@@ -218,8 +219,9 @@ class Sitting:
         return None if self._limit is None else self._limit - self._spent
 
     def _budget(self, _: str) -> None:
-        noun = self._session.unit.noun
-        show(BudgetNow.of(self._session.ledger, principal=self._principal, project="", noun=noun), as_json=False)
+        called = called_units(self._session.chain or self._session.unit)
+        now = BudgetNow.of(self._session.ledger, principal=self._principal, project="", called=called)
+        show(now, as_json=False)
         if self._limit is not None:
             note(f"this sitting: ε = {float(self._spent):.6g} of {float(self._limit):.6g}")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -84,20 +84,29 @@ class Book:
                 found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}"))
         return found
 
-    def describe(self) -> str:
-        """Say what is guaranteed; quotas are quotas."""
-        budget = self.account.budget
-        whom = f"one {self.account.unit} ({self.account.relation.value})"
+    def describe(self, called: Mapping[str, str]) -> str:
+        """Say what is guaranteed; quotas are quotas. `called` has what a policy calls one unit."""
+        budget, unit = self.account.budget, self.account.unit
+        whom = f"one {called.get(unit, unit)} ({self.account.relation.value})"
         if budget.kind != "unlimited":
-            within = "".join(f", and {each.describe()} for one {unit}" for unit, each in self.account.nested)
+            pairs = self.account.nested
+            within = "".join(f", and {each.describe()} for one {called.get(inner, inner)}" for inner, each in pairs)
             return f"all charges together: {budget.describe()} for {whom}{within}"
         return f"{windows_words(self.windows())} for {whom}; there is no lifetime limit"
 
-    def stands(self, spent: object, left: object, nested: Sequence[tuple[str, object, object]] = ()) -> Described:
+    def stands(
+        self,
+        spent: object,
+        left: object,
+        nested: Sequence[tuple[str, object, object]] = (),
+        called: Mapping[str, str] | None = None,
+    ) -> Described:
         """Say what is guaranteed, what was spent and what is left; of units within the first, too."""
-        rows = [("guarantee", self.describe()), ("spent", str(spent)), ("left", str(left))]
-        text = f"{self.describe()}. Spent: {spent}. Left: {left}."
-        for unit, own, rest in nested:
+        names = called or {}
+        promise = self.describe(names)
+        rows = [("guarantee", promise), ("spent", str(spent)), ("left", str(left))]
+        text = f"{promise}. Spent: {spent}. Left: {left}."
+        for unit, own, rest in ((names.get(inner, inner), *stands) for inner, *stands in nested):
             rows += [(f"spent of {unit}", str(own)), (f"left of {unit}", str(rest))]
             text += f" For one {unit}: spent {own}; left {rest}."
         return Described(text, [DescribedTable("", (), tuple(rows))])

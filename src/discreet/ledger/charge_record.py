@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.formatting import record
+from discreet.formatting import record, with_article
 from discreet.ledger.budget import Budget, canonical, digest
 from discreet.ledger.lease import may_run
 from discreet.privacy.events import Event, from_json
@@ -195,7 +195,7 @@ def _whom(unit: str) -> str:
     """Say whom an account protects: its ledger has the column, or all that a unit is made of, and no other name."""
     if unit == "row":
         return "each row by itself"
-    return f"everybody who shares {unit}" if unit.startswith("[") else f"everybody who shares a {unit}"
+    return f"everybody who shares {unit}" if unit.startswith("[") else f"everybody who shares {with_article(unit)}"
 
 
 def question_of(facts: Mapping[str, Any]) -> str | None:

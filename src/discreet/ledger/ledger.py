@@ -87,6 +87,7 @@ from discreet.ledger.spending import (
     delta_share,
     left_of,
     money,
+    money_within,
     more_of,
     price_words,
     spending_of,
@@ -513,16 +514,18 @@ class Ledger:
         project: str = "",
         like: Event | None = None,
         at: Fraction | None = None,
+        called: Mapping[str, str] | None = None,
     ) -> str:
         """Return one sentence: what was spent and how many more charges like the last one fit, by all limits.
 
         For a `principal` their quotas count too. `like` is another event than that of the last charge, and `at` the
-        delta at which the price of the last charge is told.
+        delta at which its price is told. Units within the first follow, by the names in `called` that a policy has.
         """
         with self._store.reading() as rows:
             book = self._book(rows)
             spent, left = self._spending(rows, book, at), self._left(rows, book, principal, project, like)
-            return money(spent, left, "it" if like is None else "this one")
+            within = money_within(nested_left(rows, self._dataset, book, ()), called or {})
+            return money(spent, left, "it" if like is None else "this one") + within
 
     def quotas_left(self, *, principal: str = "", project: str = "") -> tuple[tuple[str, Left], ...]:
         """Return every quota that a charge of this principal and project counts against, and what is left of it."""
@@ -536,10 +539,7 @@ class Ledger:
             return tuple(found)
 
     def nested_left(self, like: Sequence[Event] = ()) -> tuple[tuple[str, Spending, Left], ...]:
-        """Return, of each unit within the first, what was spent and what is left of its own budget.
-
-        How many more fit is told of `like`, or of charges like the last one.
-        """
+        """Return what was spent and is left of each unit within the first; how many more fit like these or the last."""
         with self._store.reading() as rows:
             return nested_left(rows, self._dataset, self._book(rows), like)
 
@@ -645,12 +645,12 @@ class Ledger:
         everything = Composed(Repeated(event, count) for event, count in events.items())
         return TightTotal(epsilon(everything, delta, relation=relation), read_delta(delta), events.total())
 
-    def describe(self) -> Described:
-        """Say what is guaranteed, what was spent and what is left."""
+    def describe(self, *, called: Mapping[str, str] | None = None) -> Described:
+        """Say what is guaranteed, what was spent and what is left; `called` has what a policy calls one unit."""
         with self._store.reading() as rows:
             book = self._book(rows)
             spent, left = self._spending(rows, book, None), self._left(rows, book, None, "", None)
-        return book.stands(spent, left, self.nested_left() if book.nested else ())
+        return book.stands(spent, left, self.nested_left() if book.nested else (), called)
 
     def __repr__(self) -> str:
         """Name the data set; the store is not asked, so that this works when it is closed or away."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -31,6 +31,7 @@ __all__ = [
     "left_after",
     "left_of",
     "money",
+    "money_within",
     "more_of",
     "price_words",
     "spending_of",
@@ -220,6 +221,11 @@ def money(spent: Spending, left: Left, like: str = "it") -> str:
     how many more is told by the rule that admits them.
     """
     return f"spent: {spent.describe()}; left: {left.brief(like)}"
+
+
+def money_within(within: Iterable[tuple[str, Spending, Left]], called: Mapping[str, str]) -> str:
+    """Say the same of each unit within the first, by the name that `called` has for it."""
+    return "".join(f". For one {called.get(unit, unit)}: {money(spent, left)}" for unit, spent, left in within)
 
 
 def price_words(event: Event, relation: Relation, budget: Budget, at: Fraction | None = None) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
-from discreet.formatting import enumerated, record
+from discreet.formatting import enumerated, record, with_article
 from discreet.names import escaped
 from discreet.privacy.relation import Relation, read_relation
 
@@ -24,6 +24,7 @@ __all__ = [
     "Resources",
     "Unit",
     "UnitLimits",
+    "called_units",
     "check_asked",
     "clock_changes",
     "counted_rows",
@@ -271,7 +272,7 @@ class Unit:
         """Who is protected together, in a few words that are exact."""
         if self.is_row:
             return "each row"
-        shared = f"everybody who shares a {enumerated(self.columns)}"
+        shared = f"everybody who shares {with_article(enumerated(self.columns))}"
         whom = shared if self.name is None else f"each {self.name} ({shared})"
         return whom if self.window is None else f"{whom}, each {self.window} by itself ({self.several_windows})"
 
@@ -419,6 +420,12 @@ def _plural(noun: str) -> str:
     if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
         return f"{noun[:-1]}ies"
     return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"
+
+
+def called_units(unit: Unit | Chain) -> dict[str, str]:
+    """Return what one unit is called in texts, by what the ledger calls it."""
+    units = (unit.outer, unit.inner) if isinstance(unit, Chain) else (unit,)
+    return {one.account: one.noun for one in units}
 
 
 def counted_rows(unit: Unit) -> str:

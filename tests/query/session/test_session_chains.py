@@ -379,6 +379,9 @@ def test_texts_name_both() -> None:
         plan = session.sql("SELECT COUNT(*) AS n FROM people", epsilon=1)
         told = str(plan.explain())
         assert "each person with all its rows, and each household with all rows in it" in told
-        assert "each household is counted with at most 5 of these units (max_inner)" in told
+        assert "each household is counted with at most 5 persons (max_inner)" in told
+        assert "For one person: spent" in session.money()
+        assert "pure for one person. Spent" in str(session.describe())
+        assert "[" not in session.money() + str(session.describe()) + told  # as the ledger calls it
         assert session.chain == CHAIN
         assert "household, and person within it" in repr(session)

@@ -42,6 +42,9 @@ def test_groups_and_rows_in_each_are_found_for_half_of_the_price_each() -> None:
         found = session.limits(most=16, epsilon=80, groups=["city"])
         assert (found.max_rows_per_group, found.max_groups) == (4, 4)  # up to 3 groups, and 10 rows in each of few
         assert found.groups is not None
+        for bins in (found.rows, found.groups):  # Those of the fullest group do not add up to all rows.
+            with pytest.raises(dp.Refused, match="do not tell how many rows"):
+                _ = bins.total
         assert session.spent.epsilon == 80
         charges = [entry for entry in session.history() if entry.kind == "charge"]
         assert len(charges) == 2

@@ -46,7 +46,7 @@ def test_what_is_charged_and_told_is_replace_one(tmp_path):
         assert charge.content["relation"] == "replace-one"
         assert session.ledger.account.relation is REPLACE
         assert "each employee with all its rows, exchanged for any others or for none (replace-one)" in told
-        assert "hides what the rows of a employee say" in told
+        assert "hides what the rows of an employee say" in told
         assert "that there are 5 employees, as declared, is public" in told
         assert "replace-one, of 5 employees, as declared" in str(session.describe())
 

@@ -34,13 +34,13 @@ def show_budget(
 ) -> None:
     """Show what was spent on a data set by everybody, what is left, and how many more like the last one fit."""
     from discreet.cli.budget_support import BudgetNow, DetailedBudget
-    from discreet.cli.policies import asker, needed, open_ledger, release_delta, unit_noun
+    from discreet.cli.policies import asker, needed, open_ledger, release_delta, unit_names
 
     if context.invoked_subcommand is None:
         at = release_delta(needed(policy))
-        noun = unit_noun(needed(policy))
+        called = unit_names(needed(policy))
         with working("reading the ledger"), open_ledger(needed(policy)) as ledger:
-            now = BudgetNow.of(ledger, principal=asker(principal), project=project, at=at, noun=noun)
+            now = BudgetNow.of(ledger, principal=asker(principal), project=project, at=at, called=called)
             show(DetailedBudget(now=now) if details and not as_json else now, as_json=as_json)
 
 

@@ -40,11 +40,11 @@ def history(
 ) -> None:
     """List what was charged, with its price, who and what for; raised budgets, quotas and failed reads."""
     from discreet.cli.ledger_support import DetailedHistory, History
-    from discreet.cli.policies import open_ledger, release_delta
+    from discreet.cli.policies import open_ledger, release_delta, unit_names
 
-    at = release_delta(policy)
+    at, called = release_delta(policy), unit_names(policy)
     with open_ledger(policy) as record:
-        found = History.of(record, at)
+        found = History.of(record, at, called)
         show(DetailedHistory(history=found) if details and not as_json else found, as_json=as_json)
 
 

@@ -16,6 +16,7 @@ from torch.optim import Optimizer
 from discreet.adaptive.bounded_memberships import unit_rows
 from discreet.errors import InvalidParameter, LedgerDamaged, Refused
 from discreet.exact import Number, positive_integer
+from discreet.formatting import with_article
 from discreet.learn.torch.batches import Collate, PeopleRows, TrainingRows, Tree, leaves, mapped, read_rows
 from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
@@ -398,7 +399,7 @@ def read_records(
         return TrainingRecords(PeopleRows(rows, whom), size, whom.noun if whom.names else "person", account)
     if unit not in (None, "row"):
         raise Refused(
-            f"the rows of everybody who shares a {unit} are not known here",
+            f"the rows of everybody who shares {with_article(unit)} are not known here",
             reason="each row is clipped by itself, so a person with many rows moves the weights by all of them",
             way_out=f'say unit={{"{unit}": ids}}, a column with the {unit} of each row, and max_rows=…',
         )

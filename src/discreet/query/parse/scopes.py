@@ -205,11 +205,15 @@ class Scope:
     def _check_declared(self, script: Script, column: ScopeColumn, place: Place) -> None:
         """Refuse a column of which not even the kind is known."""
         if column.field.facts.kind is Kind.UNDECLARED:
+            composed = any(one.name == "unit" and one.field.name in self.units for p in self.parts for one in p.columns)
             raise script.refuse(
                 place,
                 f"nothing is declared of the column {column.name}",
                 reason=INFERRED,
-                way_out="ask the custodian to declare it: columns={…: dp.between(low, high)}, categories, boolean or "
+                way_out=(
+                    "whom is protected is called unit here: COUNT(DISTINCT unit), PARTITION BY unit. Or " * composed
+                )
+                + "ask the custodian to declare it: columns={…: dp.between(low, high)}, categories, boolean or "
                 "text; or to hand the table over as Arrow or polars, whose types are declared",
             )
 

@@ -554,15 +554,15 @@ def _bound_family(draft: PlanRequest, family: FamilyChoice, most_rows: int, grou
         )
     if draft.catalogue.chain is not None:
         raise Refused(
-            "tables of a family count the same rows of one unit, and two are protected here, one within the other",
+            "families of several tables are offered for one unit, and two are protected here, one within the other",
             reason="one choice of rows for several tables is proven for one unit",
-            way_out="publish these tables by their SQL, or protect one unit",
+            way_out="publish each of these tables by its SQL, or protect one unit",
         )
     if draft.catalogue.unit.is_exchanged:
         raise Refused(
-            "tables of a family count the same rows of units that come and go (add-remove)",
+            "families of several tables are offered under add-remove, and this plan is replace-one",
             reason="one choice of rows for several tables was not shown to hold where the rows of a unit are exchanged",
-            way_out="publish these tables by their SQL, each with limits of its own",
+            way_out="publish each of these tables by its SQL, with limits of its own",
         )
     rows = most_rows if family.max_rows is None else family.max_rows
     if one_row_per_unit(draft.question.source, draft.catalogue):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
-from discreet.formatting import enumerated, plain, significant_up
+from discreet.formatting import enumerated, plain, significant_up, with_article
 from discreet.query.ast import (
     Expression,
     Field,
@@ -215,7 +215,7 @@ def notes(draft: FinalDraft) -> tuple[str, ...]:
 def _exchanged(draft: FinalDraft) -> Iterator[str]:
     unit = draft.catalogue.unit
     if unit.is_exchanged:
-        whose = "a row says" if unit.is_row else f"the rows of a {unit.noun} say, or that there are none"
+        whose = "a row says" if unit.is_row else f"the rows of {with_article(unit.noun)} say, or that there are none"
         yield f"replace-one: hides what {whose}, and not who took part; that there are {unit.known}, is public"
 
 
@@ -239,8 +239,9 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
         yield f"the group is one for each {unit.noun}: none is in a second one, so max_groups is 1 here"
     if draft.nesting is not None and draft.catalogue.chain is not None:
         most, outer = draft.nesting.most, draft.catalogue.chain.outer
+        within = "of these units" if unit.name is None or unit.window is not None else unit.nouns
         yield (
-            f"each {outer.noun} is counted with at most {most} of these units (max_inner), taken at random if there "
+            f"each {outer.noun} is counted with at most {most} {within} (max_inner), taken at random if there "
             "are more: totals leave the others out"
         )
     yield from _cut(draft)
@@ -293,14 +294,14 @@ def _cut(draft: FinalDraft) -> Iterator[str]:
     yield of if only_units(draft) else f"{of}: totals leave the others out"
     if groups:
         yield (
-            f"a {unit.noun} in several groups is counted in max_groups = {draft.max_groups} of them only, so groups "
-            "come out too small; declare a larger max_groups with the unit for more of them (dp.private_limit with "
-            "groups= finds how many are enough)"
+            f"{with_article(unit.noun)} in several groups is counted in max_groups = {draft.max_groups} of them only, "
+            "so groups come out too small; declare a larger max_groups with the unit for more of them "
+            "(dp.private_limit with groups= finds how many are enough)"
         )
     if any(one.statistic not in _ADDED for one in draft.question.measures) or _divides(draft):
         yield (
             "which rows are counted is drawn at random, which moves means, shares and quantiles too: their ± does not "
-            f"include that, and a {unit.noun} with many rows counts for less than in plain SQL"
+            f"include that, and {with_article(unit.noun)} with many rows counts for less than in plain SQL"
         )
 
 
@@ -417,9 +418,10 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
         if measure.statistic is Statistic.MEAN and not unit.is_row and cuts_rows(draft):
             within = " in a group" if draft.question.keys and draft.family is None else ""
             yield (
-                f"{_called(measure)} is the mean of rows, of which a {noun} has up to {draft.max_rows}{within}; for "
-                f"the mean of each {noun}'s mean, of which no rows are drawn, average a sub-query that groups by "
-                f"{column}: SELECT AVG(m) FROM (SELECT {unit.called}, AVG(x) AS m FROM … GROUP BY {unit.called}) AS s"
+                f"{_called(measure)} is the mean of rows, of which {with_article(noun)} has up to {draft.max_rows}"
+                f"{within}; for the mean of each {noun}'s mean, of which no rows are drawn, average a sub-query "
+                f"that groups by {column}: SELECT AVG(m) FROM (SELECT {unit.called}, AVG(x) AS m FROM … GROUP BY "
+                f"{unit.called}) AS s"
             )
         if isinstance(recipe, (Averaged, SpreadTerm)):
             few = "" if isinstance(recipe, Averaged) else " or the released count does not rule that out"

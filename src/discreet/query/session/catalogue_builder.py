@@ -441,12 +441,18 @@ def _lines(table: DescribedTable) -> Iterator[str]:
 def _table(table: CatalogueTable, catalogue: Catalogue) -> DescribedTable:
     unit = catalogue.unit
     limits = f"in at most {_some(unit.max_groups, 'group')}, with {_some(unit.max_rows_per_group, 'row')} in each"
-    named = table.unit or "" if unit.name is None else f"{unit.name} ({table.unit})"
+    named = (
+        table.unit or "" if unit.name is None and unit.window is None else f"{unit.noun} ({table.unit}{_zone(unit)})"
+    )
     whom = "each row is protected" if table.unit is None else f"each {escaped(named)} is protected, counted {limits}"
     if unit.is_exchanged:
         whom = f"{whom}; replace-one, of {unit.known}"
     rows = ((escaped(name), column.facts.kind.value, _known(column)) for name, column in table.columns.items())
     return DescribedTable(f"{table.name}: {whom if table.private else 'public'}", _HEADS, tuple(rows))
+
+
+def _zone(unit: Unit) -> str:
+    return "" if unit.window is None else f"; windows of {unit.time} in {unit.zone}"
 
 
 def _some(count: int, what: str) -> str:

@@ -8,7 +8,7 @@ person, and that is told once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from threading import Event as Closing
@@ -17,7 +17,7 @@ from typing import TypeVar, final
 from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
 from discreet.ledger import Ledger
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
-from discreet.ledger.spending import Left, money
+from discreet.ledger.spending import Left
 from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
@@ -49,6 +49,7 @@ class Executor:
     process: int = field(default_factory=os.getpid, repr=False)
     closed: Closing = field(default_factory=Closing, repr=False)
     paid: set[str] = field(default_factory=set, repr=False)  # fingerprints of what this session paid for
+    called: Mapping[str, str] = field(default_factory=dict, repr=False)  # one unit, by what the ledger calls it
 
     def check_open(self) -> None:
         """Refuse to go on after the session was closed, and in a process that only has a copy of it."""
@@ -183,13 +184,12 @@ class Executor:
     def nested_left(self, like: Sequence[Event] = ()) -> tuple[str, ...]:
         """Say what is left for each unit within the first."""
         which = "this one" if like else "the last charge"
-        return tuple(f"{left.describe(which)}, for one {unit}" for unit, _, left in self.ledger.nested_left(like))
+        nested = self.ledger.nested_left(like)
+        return tuple(f"{left.describe(which)}, for one {self.called.get(unit, unit)}" for unit, _, left in nested)
 
     def money(self, like: Event | None = None) -> str:
         """Return the one sentence about the budget, for this principal and project."""
-        main = self.ledger.money(principal=self.principal, project=self.project, like=like)
-        within = (f" For one {unit}: {money(spent, left)}." for unit, spent, left in self.ledger.nested_left())
-        return f"{main}{'.' if self.ledger.account.nested else ''}{''.join(within)}"
+        return self.ledger.money(principal=self.principal, project=self.project, like=like, called=self.called)
 
     def times_left(self, event: Event, nested: Sequence[Event] = ()) -> int:
         """Return how often this could be charged; refuse what this ledger has no account for."""

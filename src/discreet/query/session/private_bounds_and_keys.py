@@ -274,6 +274,7 @@ class UnitHistogram:
     ends: tuple[int, ...]  # the largest number of each bin but the last, which is for more than these
     units: tuple[Fraction, ...]  # one more than there are ends
     deviation: Fraction  # of the noise of each
+    all_rows: bool = True  # whether all rows of a unit are counted, and not those of one group, or its groups
 
     def limit(self, coverage: Fraction) -> int:
         """Return the least end that a share `coverage` of units does not exceed, as far as noise lets tell."""
@@ -287,7 +288,17 @@ class UnitHistogram:
 
     @property
     def total(self) -> Cell:
-        """The number of rows of all units, none with more than the last end: noise, and the width of the bins."""
+        """The number of rows of all units, none with more than the last end: noise, and the width of the bins.
+
+        Raises:
+            Refused: If groups were named: then a unit is in the bin of its fullest group, or of its groups.
+        """
+        if not self.all_rows:
+            raise Refused(
+                "these bins do not tell how many rows there are",
+                reason="where groups are named, a unit is in the bin of its rows in one group, or of its groups",
+                way_out="call session.limits without groups, or ask for COUNT(*) with a kept_share",
+            )
         tops = (*self.ends, self.ends[-1])
         floors = (1, *(end + 1 for end in self.ends[:-1]), self.ends[-1])
         low, high = (
@@ -357,7 +368,7 @@ def proposed_limits(
     if not session.affords(joint, at_once=parts == 1):
         raise BudgetExceeded(asked=" and ".join(plan.cost for plan in plans), left=session.left)
     releases = tuple(plan.release() for plan in plans)
-    found = [_histogram(cap, plan, told) for plan, told in zip(plans, releases, strict=True)]
+    found = [_histogram(cap, plan, told, all_rows=not keys) for plan, told in zip(plans, releases, strict=True)]
     rows, by_group = found[0], found[1] if keys else None
     return ProposedLimits(
         max_rows_per_group=rows.limit(share),
@@ -388,9 +399,9 @@ def _binned(each: str, what: str, most: int) -> str:
     return f"SELECT bin, COUNT(*) AS units FROM ({bins}) AS bins GROUP BY bin"
 
 
-def _histogram(most: int, plan: Plan, told: ReleaseTable) -> UnitHistogram:
+def _histogram(most: int, plan: Plan, told: ReleaseTable, *, all_rows: bool) -> UnitHistogram:
     units = tuple(Fraction(told["units"][place].value) for place in range(len(told)))
-    return UnitHistogram(_ends(most), units, plan.deviations["units"])
+    return UnitHistogram(_ends(most), units, plan.deviations["units"], all_rows)
 
 
 # --- private_keys: Find group keys in the data, as a step that is priced, charged and visible. ---

@@ -30,7 +30,7 @@ from discreet.query.plan.draft import LimitedDraft, PlanRequest, Spend
 from discreet.query.plan.kept_share import can_cut, kept_question
 from discreet.query.plan.planner import PricedQuery
 from discreet.query.plan.planner import plan as plan_question
-from discreet.query.policy import Chain, Resources, Unit, UnitLimits, check_asked
+from discreet.query.policy import Chain, Resources, Unit, UnitLimits, called_units, check_asked
 from discreet.query.session.builder import QueryBuilder
 from discreet.query.session.catalogue_builder import (
     Columns,
@@ -158,6 +158,7 @@ class Session:
                 version=version,
                 seconds=limit,
                 shows_time=resources.on_progress is None,
+                called=called_units(unit if isinstance(unit, Chain) else self._unit),
             )
             self._opened = opened.pop_all()
         self._last: tuple[Event, tuple[Event, ...]] | None = None
@@ -417,6 +418,12 @@ class Session:
     def _check_unit(self, unit: str) -> None:
         if unit == self._unit.account:  # What queries call a unit of several columns could be anybody's.
             return
+        if self._chain is not None:
+            raise Refused(
+                f"this session protects {self._chain.whom}",
+                reason="statistics of one call, estimators and training know what they spend for one unit",
+                way_out="ask with session.sql, which charges both",
+            )
         what = f"a {unit}" if unit == "row" else f"everybody who shares {unit}"
         raise Refused(
             f"this session protects {(self._chain or self._unit).whom}, and what is charged here protects {what}: one "
@@ -470,7 +477,7 @@ class Session:
 
     def describe(self) -> Described:
         """Say what may be asked: tables, columns, what is publicly known of them, whom is protected, what is left."""
-        tables, money = describe_catalogue(self._catalogue), self._desk.ledger.describe()
+        tables, money = describe_catalogue(self._catalogue), self._desk.ledger.describe(called=self._desk.called)
         return Described(f"{tables}\n{money}", (*tables.tables, *money.tables))
 
     @property

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from discreet.formatting import labelled, plain
+from discreet.formatting import labelled, plain, with_article
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
 from discreet.query.plan.kept_share import ALL_ROWS, LEFT_OUT, UNITS, WHOLE
@@ -374,7 +374,7 @@ def _kept_meanings(table: TablePlan, unit: Unit) -> dict[str, ColumnMeaning]:
     most = f"at most {unit.rows_at_most} of each {unit.noun}"
     totals = {f"all_{name}": f"{said}, of all rows ({most})" for name, said in _selected(table.sql).items()}
     words = totals | {
-        WHOLE: f"whether all rows of a {unit.noun} are counted",
+        WHOLE: f"whether all rows of {with_article(unit.noun)} are counted",
         UNITS: f"number of {unit.nouns}",
         ALL_ROWS: f"number of rows, counted or not ({most})",
         LEFT_OUT: f"number of rows that are not counted, on average over the choice of groups ({most})",

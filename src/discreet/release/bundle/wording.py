@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from fractions import Fraction
 
-from discreet.formatting import percent_up, plain
+from discreet.formatting import percent_up, plain, with_article
 from discreet.query.plan.kept_share import kept_share
 from discreet.query.policy import Chain, Unit, counted_rows
 from discreet.release.bundle.claims import StatedGuarantee
@@ -240,8 +240,8 @@ def counted_words(published: Published) -> str:
     if unit.is_row:
         return "for all rows, after values were clamped to their bounds"
     return (
-        f"for the rows that are counted, after values were clamped to their bounds (rows of a {unit.noun} beyond its "
-        "limits are not: totals leave them out)"
+        f"for the rows that are counted, after values were clamped to their bounds (rows of {with_article(unit.noun)} "
+        "beyond its limits are not: totals leave them out)"
     )
 
 

@@ -440,6 +440,7 @@ class NextCharge:
 
     parts: Mapping[str, Event]
     delta: Fraction
+    nested: Sequence[Event] = ()  # what the release spends for each unit within the first
 
     @property
     def event(self) -> Event | None:
@@ -463,11 +464,13 @@ def next_charge(
     from discreet.release.pricing.release_price import price
 
     parts: dict[str, Event] = {}
+    nested: Sequence[Event] = ()
     with plan_ledger(plan, ledger) as book:
         if plan.tables and book.charged(key_of(plan, period)) is None:
-            parts["release"] = price(plan, period, tables=tables).event
+            priced = price(plan, period, tables=tables)
+            parts["release"], nested = priced.event, priced.nested
         parts |= dict(_beginning(plan, period, book))
-    return NextCharge(parts, plan.allowance.delta or Fraction(0))
+    return NextCharge(parts, plan.allowance.delta or Fraction(0), nested)
 
 
 def _beginning(plan: ReleasePlan, period: Period, book: Ledger) -> Iterator[tuple[str, Event]]:

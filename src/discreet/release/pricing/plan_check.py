@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import with_article
 from discreet.ledger import Ledger
 from discreet.pages.progress import working
 from discreet.query.ast import Key, Query, ReleasedMeasure, Statistic
@@ -215,14 +216,15 @@ def _family_notes(unit: Unit, name: str, tables: Sequence[PricedTable]) -> Itera
     rows = tables[0].priced.draft.max_rows
     counted = "one row" if rows == 1 else f"at most {rows} rows"
     yield (
-        f"tables of {name!r} count the same rows: {counted} of a {unit.noun} in all groups together, chosen at random "
-        "once for all of them, so that exact totals, margins and levels agree"
+        f"tables of {name!r} count the same rows: {counted} of {with_article(unit.noun)} in all groups together, "
+        "chosen at random once for all of them, so that exact totals, margins and levels agree"
     )
     most = max(_own_groups(unit, table) * _own_rows(unit, table) for table in tables)
     if most > rows:
         yield (
-            f"a table by itself would count up to {most} rows of a {unit.noun} in several groups; to count more in "
-            f"those of {name!r}, say max_rows, up to {unit.max_groups * unit.max_rows_per_group}: noise grows with it"
+            f"a table by itself would count up to {most} rows of {with_article(unit.noun)} in several groups; to count "
+            f"more in those of {name!r}, say max_rows, up to {unit.max_groups * unit.max_rows_per_group}: noise grows "
+            "with it"
         )
     if tables[0].plan.limits.max_groups is not None:
         yield f"max_groups changes nothing in {name!r}: its tables count the chosen rows in whatever groups these are"

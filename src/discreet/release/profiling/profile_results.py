@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from discreet.formatting import printable, significant_up
+from discreet.formatting import printable, significant_up, with_article
 from discreet.query import Unit
 from discreet.release.profiling.cells import Bound, written
 from discreet.release.profiling.estimates import CONFIDENCE, Estimate, ProfileQuantile
@@ -401,8 +401,8 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
     counted = (
         "Each row is protected by itself and counted once."
         if unit.is_row
-        else f"{_together(unit)} {counted_text(unit)} Rows without a {unit.missing} are left out. Counts and quantiles "
-        "are of what is counted so (contribution bounding), not of all rows."
+        else f"{_together(unit)} {counted_text(unit)} Rows without {with_article(unit.missing)} are left out. Counts "
+        "and quantiles are of what is counted so (contribution bounding), not of all rows."
     )
     return (
         counted,
@@ -413,10 +413,10 @@ def notes_of(unit: Unit) -> tuple[str, ...]:
 
 def _together(unit: Unit) -> str:
     if unit.name is None:
-        return f"Everybody who shares a {unit.identity} is protected together."
+        return f"Everybody who shares {with_article(unit.identity)} is protected together."
     if unit.window is not None:
         return f"Each {unit.noun} is protected: all rows that share {unit.shared}."
-    return f"Each {unit.name} is protected: everybody who shares a {unit.identity}, together."
+    return f"Each {unit.name} is protected: everybody who shares {with_article(unit.identity)}, together."
 
 
 def counted_text(unit: Unit) -> str:
