@@ -81,11 +81,29 @@ def test_both_are_priced_charged_and_told(home: Path) -> None:
         assert "every person has a promise of its own" in told, name
         assert "ε = 0.5" in told or name == "report.html"  # There it is put together by the page.
     assert dp.release.verify_bundle(bundle, ledger="census.ledger").ok
+    page = (bundle / "report.html").read_text(encoding="utf-8").replace("&nbsp;", " ").replace("\u00a0", " ")
+    assert "<b>Every home, and every person in it</b>" in page
+    assert "a coin: 50 %. For one person: at most 61.1 %" in page
+    assert "in this bundle, for one home; for one person ε = 0.5. The lifetime" in page
+    registry = (bundle / "registry.json").read_text(encoding="utf-8")
+    assert "home-level and person-level, over all rows and tables" in registry
+    assert "; and person (who shares" in (bundle / "checklist.md").read_text(encoding="utf-8")
     told = dp.release.series(plan, today=date(2027, 1, 1))
     assert 'by the lifetime budget of ["home", "person"]' in str(told)
     with dp.Session.from_policy(plan.policy, principal="office") as session:
         ((_, spent, left),) = session.ledger.nested_left()
         assert (spent.epsilon, left.more, session.spent.epsilon) == (dp.Budget(epsilon="0.5").epsilon, 2, 1)
+
+
+def test_what_a_bundle_means_is_told_of_both(home: Path) -> None:
+    bundle = dp.release.publish(dp.release.read_release_plan("plan.toml"), principal="office")
+    told = CliRunner().invoke(app, ["explain-epsilon", "--bundle", str(bundle)]).stdout
+    assert "ε = 1 for one home; ε = 0.5 for one person: how far" in " ".join(told.split())
+    own = (
+        "every person has a promise of its own, ε = 0.5: whether one is in the data, a guess is right in at most 61.1 %"
+    )
+    assert own in " ".join(told.split())
+    assert "Is one home in the data or not?" in told
 
 
 def test_a_bundle_that_bills_a_person_once_is_not_verified(home: Path) -> None:

@@ -252,19 +252,32 @@ def head_part(published: Published, claim: StatedGuarantee) -> str:
 
 
 def _cards(claim: StatedGuarantee) -> list[tuple[str, str, str]]:
-    protected = "Each row" if claim.is_row else f"Every {claim.noun}"
     # Two δ stand here: that of what is told, and that of the budget. Each says whose it is.
     own = f"in this bundle, at δ = {claim.delta_text}" if claim.delta else "in this bundle"
     whole = "" if claim.lifetime_guess is None else "The lifetime budget of the data set: "
     return [
-        ("Protected", protected, f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself"),
+        (
+            "Protected",
+            claim.protected,
+            f"with all rows in all tables{_but(claim)}" if not claim.is_row else "by itself",
+        ),
         (
             "A guess is right",
             f"at most {percent_up(claim.guess)}",
-            f"{claim.secret.replace('one certain', 'one')}{_but(claim)}; a coin: 50 %",
+            f"{claim.secret.replace('one certain', 'one')}{_but(claim)}; a coin: 50 %{_of_inner(claim, guess=True)}",
         ),
-        ("Spent", f"ε = {claim.epsilon_text}", f"{own}. {whole}{claim.budget.describe()}"),
+        ("Spent", f"ε = {claim.epsilon_text}", f"{own}{_of_inner(claim)}. {whole}{claim.budget.describe()}"),
     ]
+
+
+def _of_inner(claim: StatedGuarantee, *, guess: bool = False) -> str:
+    """Say whose number a card has where two units are protected, and that of the other one."""
+    inner = claim.within
+    if inner is None:
+        return ""
+    if guess:
+        return f". For one {inner.noun}: at most {percent_up(inner.guess)}"
+    return f", for one {claim.noun}; for one {inner.noun} ε = {inner.epsilon_text}"
 
 
 def _but(claim: StatedGuarantee) -> str:

@@ -84,6 +84,14 @@ class StatedGuarantee:
         return self.unit == "row"
 
     @property
+    def protected(self) -> str:
+        """Who is protected, in a few words: both units of a chain."""
+        if self.is_row:
+            return "Each row"
+        inner = "" if self.within is None else f", and every {self.within.noun} in it"
+        return f"Every {self.noun}{inner}"
+
+    @property
     def is_exchanged(self) -> bool:
         """Whether neighbours exchange the rows of a unit: then what it says is hidden, not that it took part."""
         return bool(self.known)

@@ -206,7 +206,7 @@ def _guarantee(published: Published, claim: StatedGuarantee) -> Iterator[Item]:
         f"**Variant and relation** are stated: {line(published.relation.value)} one unit; the exact event is in "
         "`manifest.json`."
     )
-    yield _kept(f"**Privacy unit** is stated: {line(_unit_of(claim))}, {whom}.")
+    yield _kept(f"**Privacy unit** is stated: {line(_unit_of(claim))}, {whom}{line(_inner_of(claim))}.")
     if claim.lifetime_guess is not None:
         yield _kept(f"**Lifetime**: all releases share one budget, {line(claim.budget.describe())}.")
     else:
@@ -221,6 +221,13 @@ def _unit_of(claim: StatedGuarantee) -> str:
     if claim.is_composed:
         return f"{claim.noun} (who shares {claim.shared})"
     return claim.noun if claim.noun == claim.unit else f"{claim.noun} (who shares a value of {claim.unit})"
+
+
+def _inner_of(claim: StatedGuarantee) -> str:
+    inner = claim.within
+    if inner is None:
+        return ""
+    return f"; and {inner.noun} (who shares {inner.shared}), with ε = {inner.epsilon_text}, δ = {inner.delta_text}"
 
 
 def _algorithms(published: Published, claim: StatedGuarantee) -> Iterator[Item]:

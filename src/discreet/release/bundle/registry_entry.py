@@ -87,12 +87,19 @@ def _loss(published: Published, claim: StatedGuarantee) -> dict[str, Any]:
     if published.plan.allowance.rho is not None and _is_concentrated(claim.event, published.relation):
         numbers["rho"] = float(published.plan.allowance.rho)
     return {
-        "privacy_unit": "Event-level (one row)" if claim.is_row else f"{claim.noun}-level, over all rows and tables",
+        "privacy_unit": _unit_level(claim),
         "privacy_unit_details": f"{who_words(claim)} Neighbours differ {_differ(claim)} "
         f"({published.relation.value}).{apart_words(claim)}",
         "privacy_parameters": numbers,
         "privacy_parameters_details": f"Of this release; ε is rounded up. {lifetime_words(claim)}",
     }
+
+
+def _unit_level(claim: StatedGuarantee) -> str:
+    if claim.is_row:
+        return "Event-level (one row)"
+    inner = "" if claim.within is None else f" and {claim.within.noun}-level"
+    return f"{claim.noun}-level{inner}, over all rows and tables"
 
 
 def _differ(claim: StatedGuarantee) -> str:

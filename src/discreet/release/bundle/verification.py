@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
 from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
-from discreet.formatting import significant_up
+from discreet.formatting import percent_up, significant_up
 from discreet.ledger import look
 from discreet.ledger.inspect import LedgerView
 from discreet.pages.progress import working
+from discreet.privacy.events import from_json
 from discreet.privacy.meaning import Meaning, explain
 from discreet.release.bundle.bundle_reader import BundleContents, hold
 from discreet.release.bundle.ledger_comparison import (
@@ -222,14 +223,24 @@ def explain_bundle(path: str | Path) -> Meaning:
             f"{found.name} is not consistent, so its ε cannot be explained: see discreet bundle verify"
         )
     held = hold(Path(path))
-    event, delta, relation = promised(_manifest(held))
+    manifest = _manifest(held)
+    event, delta, relation = promised(manifest)
     meaning = explain(event, delta=delta, relation=relation)
     at = f", δ = {significant_up(delta)}" if delta else ""
     told = "no ε" if meaning.epsilon is None else f"ε = {significant_up(meaning.epsilon)}"
     plan = bundled_plan(held.files["plan.toml"])
     noun = plan.policy.unit.noun
-    apart = seen_apart(plan.from_data, noun).strip()
-    return replace(meaning, said=f"{found.name}, {told}{at}", noun=noun, uncovered=apart)
+    said, apart = f"{found.name}, {told}{at}", [seen_apart(plan.from_data, noun).strip()]
+    for inner in manifest["guarantee"].get("nested", ()):
+        own = explain(from_json(json.dumps(inner["event"])), delta=delta, relation=relation)
+        called = plan.policy.counted.noun
+        level = "no ε" if own.epsilon is None else f"ε = {significant_up(own.epsilon)}"
+        said += f" for one {noun}; {level}{at} for one {called}"
+        apart.append(
+            f"Within it, every {called} has a promise of its own, {level}{at}: whether one is in the data, a guess is "
+            f"right in at most {percent_up(own.success)} of cases. All that follows is about one {noun}."
+        )
+    return replace(meaning, said=said, noun=noun, uncovered=" ".join(filter(None, apart)))
 
 
 def _ledger(
