@@ -234,6 +234,21 @@ def test_a_window_over_all_people_is_beyond_the_price(monkeypatch: pytest.Monkey
     assert complaints(first, Spend(epsilon=1), [rows])
 
 
+@pytest.mark.parametrize(
+    ("inner", "drawn"),
+    [
+        (f"SELECT page AS k FROM t QUALIFY ROW_NUMBER() {BY_TIME} = 1", False),
+        (f"SELECT page AS k FROM t QUALIFY ROW_NUMBER() {BY_TIME} <= 2", True),
+        ("SELECT who, MIN(x) AS k FROM t GROUP BY who", False),
+        ("SELECT page AS k FROM t", True),
+    ],
+)
+def test_a_note_says_that_rows_are_drawn_where_there_can_be_more_than_one(inner: str, drawn: bool) -> None:
+    with closing(DuckDBEngine({"t": table_of(units(1))}, threads=1)) as engine:
+        first = next(note for note in priced(engine, inner, dp.Unit("who")).notes if "is counted" in note)
+    assert ("taken at random if there are more" in first) is drawn
+
+
 def limits(inner: str) -> tuple[int, int]:
     with closing(DuckDBEngine({"t": table_of(units(1))}, threads=1)) as engine:
         draft = priced(engine, inner, dp.Unit("who", 7, 5)).draft

@@ -231,7 +231,7 @@ def _limits(draft: FinalDraft) -> Iterator[str]:
     if not only_units(draft):
         rows = f"{draft.max_rows} row{'s' if draft.max_rows > 1 else ''}"
         parts.append(f"with at most {rows}{' in each' if parts else ''}")
-    drawn = ", taken at random if there are more" if cuts_groups(draft) or not only_units(draft) else ""
+    drawn = ", taken at random if there are more" if cuts_groups(draft) or cuts_rows(draft) else ""
     yield (f"each {unit.noun} is counted {', '.join(parts) or 'once'}{drawn}; rows without {unit.missing} are left out")
     if draft.groups is not None and 1 < draft.groups <= draft.max_groups:
         yield f"max_groups covers all {draft.groups} groups: no {unit.noun} is left out of one"
