@@ -224,7 +224,20 @@ def test_a_share_of_nobody_is_unknown() -> None:
     kept = kept_share(priced.draw(run(priced, [])), {name: Fraction(1000) for name in priced.deviations}, dp.Unit("u"))
     assert kept.units.value is None
     assert (kept.units.low, kept.units.high) == (0, 1)
-    assert "too few to tell" in next(kept.sentences())
+    first = next(kept.sentences())
+    assert first.startswith("it is not known which part of all units that have rows here is counted with all")
+    assert first.endswith("Give it more: a larger kept_share, or a larger ε")
+
+
+def test_an_unknown_share_of_rows_says_what_finds_it() -> None:
+    priced = priced_of(limited(BY_CITY, (1, 1), most=5), epsilon=1)
+    kept = kept_share(
+        priced.draw(run(priced, [])), {name: Fraction(1000) for name in priced.deviations}, dp.Unit("u", rows_at_most=5)
+    )
+    assert kept.rows is not None
+    of_rows = list(kept.sentences())[1]
+    assert of_rows.startswith("it is not known which part of all rows is counted (at most rows_at_most = 5 of each u)")
+    assert of_rows.endswith("a larger kept_share, or a larger ε")
 
 
 @pytest.mark.long

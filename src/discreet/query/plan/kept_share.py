@@ -254,6 +254,8 @@ class KeptShare:
         yield (
             f"{_percent(self.units)} of all {whom} that have rows here are counted with all their rows (kept share, "
             f"measured for {self.cost} before this answer)"
+            if self.units.plus_minus is not None
+            else self._unknown(f"{whom} that have rows here is counted with all their rows")
         )
         if self.rows is None:
             return
@@ -261,9 +263,18 @@ class KeptShare:
         yield (
             f"{_percent(self.rows)} of all rows are counted ({most}): a count is of the counted rows, and of all rows "
             "there are at least so many"
+            if self.rows.plus_minus is not None
+            else self._unknown(f"rows is counted ({most})")
         )
         totals = (f"{_named(name)} {cell_text(_whole(cell))}" for name, cell in self.totals.items())
         yield f"corrected totals, of all rows and all groups ({most}): {'; '.join(totals)}"
+
+    def _unknown(self, counted: str) -> str:
+        """Say that a share was not found, and what finds it."""
+        return (
+            f"it is not known which part of all {counted}: there are too few for the noise of the kept share, measured "
+            f"for {self.cost} before this answer. Give it more: a larger kept_share, or a larger ε"
+        )
 
     def __repr__(self) -> str:
         return "\n".join(self.sentences())
@@ -281,9 +292,8 @@ def _whole(cell: Cell) -> Cell:
 
 
 def _percent(cell: Cell) -> str:
-    """Write a share with its error; one that is not known at all says so."""
-    if cell.plus_minus is None:
-        return "an unknown part (too few to tell)"
+    """Write a share with its error."""
+    assert cell.plus_minus is not None
     return f"{float(100 * cell.value):.1f} ± {significant_up(100 * cell.plus_minus, 2)} %"
 
 
