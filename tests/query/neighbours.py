@@ -22,6 +22,8 @@ from recorded import replayed
 
 import discreet as dp
 from discreet.mechanisms.additive_noise import GaussianNoise
+from discreet.mechanisms.joint_quantiles import QuantileInterval
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.noise.laws import DiscreteLaplaceLaw
 from discreet.privacy.events import ApproxDP, BoundedRange, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
 from discreet.query.bounding import secret
@@ -29,7 +31,7 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.execute import exact_numbers
 from discreet.query.parse.select import read
-from discreet.query.plan.choices import mode_factor, mode_scores, quantile_of
+from discreet.query.plan.choices import interval_of, mode_factor, mode_scores, quantile_of
 from discreet.query.plan.draft import ModePick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
@@ -162,7 +164,8 @@ class _Groups:
         )
         points = points[(points >= asked.grid.first) & (points <= asked.grid.last)]
         moved = _rank_scores(mechanism, one, points) - _rank_scores(mechanism, two, points)
-        return _range(moved) * mechanism.factor
+        spent = _range(moved) * mechanism.factor
+        return spent + _width_loss(interval_of(draft, asked, chooser), one, two, points) if chooser.interval else spent
 
     def _kept(self, pick: int, place: int) -> NDArray[np.int64]:
         values = self.tally.measures[self.priced.draft.picks[pick].column].values
@@ -173,6 +176,21 @@ class _Groups:
 def _rank_scores(mechanism: Any, values: NDArray[np.int64], points: NDArray[np.int64]) -> NDArray[Any]:
     below, at_most = np.searchsorted(values, points, "left"), np.searchsorted(values, points, "right")
     return mechanism.scores(below, at_most, values.size)
+
+
+def _width_loss(
+    mechanism: QuantileInterval, one: NDArray[np.int64], two: NDArray[np.int64], points: NDArray[np.int64]
+) -> Fraction:
+    """Return how far the scaled scores of widths move apart, around the worst point: whichever comes out is known."""
+    first, last = mechanism.grid.first, mechanism.grid.last
+    return max(_range_of_widths(mechanism, Ranked(one, first, last), Ranked(two, first, last), int(p)) for p in points)
+
+
+def _range_of_widths(mechanism: QuantileInterval, one: Ranked, two: Ranked, point: int) -> Fraction:
+    ends = mechanism.ends(point)
+    scored = zip(mechanism.scores(one, ends), mechanism.scores(two, ends), strict=True)
+    moved = [Fraction(a) - Fraction(b) for a, b in scored]
+    return (max(moved) - min(moved)) * mechanism._chooser(len(ends)).factor
 
 
 def _range(moved: NDArray[Any]) -> Fraction:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from neighbour_grammar import Grammar
@@ -101,12 +102,26 @@ def test_the_bound_is_reached() -> None:
 )
 def test_a_third_of_the_price_is_told_apart(sql: str, spend: int) -> None:
     """The wrong neighbour: whatever was charged, less noise than that is beyond it."""
-    assert any(is_beyond_a_third(NeighbourWorld(f"mutant {seed}"), sql, SPENDS[spend]) for seed in range(6))
+    third = Fraction(1, 3)
+    assert any(is_beyond(third, NeighbourWorld(f"mutant {seed}"), sql, SPENDS[spend]) for seed in range(6))
 
 
-def is_beyond_a_third(world: NeighbourWorld, sql: str, spend: Spend) -> bool:
+@pytest.mark.parametrize("spend", [SPENDS[0], SPENDS[2]], ids=["flipped", "exponential"])
+@pytest.mark.parametrize("exchanged", [False, True])
+def test_a_width_that_nobody_pays_for_is_told_apart(spend: Spend, exchanged: bool) -> None:
+    """The wrong neighbour: an interval around a median that is billed for its point, two fifths, alone."""
+    sql, asked, point = "SELECT MEDIAN(small) AS m FROM stays", replace(spend, quantile_intervals=True), Fraction(2, 5)
+    worlds = [NeighbourWorld(f"width {seed}", exchanged=exchanged) for seed in range(3)]
+    assert not any(is_beyond(Fraction(1), world, sql, asked) for world in worlds)
+    worlds = [NeighbourWorld(f"width {seed}", exchanged=exchanged) for seed in range(3)]
+    assert any(is_beyond(point, world, sql, asked) for world in worlds)
+
+
+def is_beyond(part: Fraction, world: NeighbourWorld, sql: str, spend: Spend) -> bool:
     with world.opened:
         priced = world.priced(sql, spend)
         price = price_of(priced)
-        less = replace(price, pure=price.pure / 3, mu_squared=price.mu_squared / 9, choices=price.choices / 3)
+        less = replace(
+            price, pure=price.pure * part, mu_squared=price.mu_squared * part**2, choices=price.choices * part
+        )
         return any(exceeded(compared[1], less) for compared in world.losses([priced]) if compared is not None)

@@ -290,7 +290,8 @@ def test_quantiles_have_intervals_in_a_bundle_where_the_plan_pays_for_them(tmp_p
     """Of a table by its SQL and of a family; the price stays what it was, and all texts say of what they are."""
     sql = (
         '"SELECT sex, COUNT(*) AS stays FROM stays GROUP BY sex"',
-        '"SELECT sex, COUNT(*) AS stays, MEDIAN(cost) AS middle, MAX(cost) AS top FROM stays GROUP BY sex"',
+        '"SELECT sex, COUNT(*) AS stays, MEDIAN(cost) AS middle, MAX(cost) AS top, MAX(cost) / (1 + 1) AS part '
+        'FROM stays GROUP BY sex"',
     )
     family = ('measures = { stays = "COUNT(*)"', 'measures = { stays = "COUNT(*)", half = "MEDIAN(cost)"')
     asked = (
@@ -310,6 +311,7 @@ def test_quantiles_have_intervals_in_a_bundle_where_the_plan_pays_for_them(tmp_p
     meanings = {column["name"]: column["meaning"] for column in tables["by_sex"]}
     assert "which holds the exact middle of the counted rows" in meanings["middle_low"]
     assert "which holds the exact 0.99 quantile of cost of the counted rows" in meanings["top_high"]
+    assert "which holds the exact part with the 0.99 quantile as MAX, of the counted rows" in meanings["part_low"]
     assert "no interval" not in meanings["middle"]
     assert {"half_low", "half_high"} <= {column["name"] for column in tables["stays_by_district"]}
     assert "holds the quantile 0.5 of the rows that were counted" in (bundle / "report.html").read_text("utf-8")

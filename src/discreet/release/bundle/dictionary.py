@@ -170,10 +170,13 @@ def _meaning(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tid
 
 def _held(name: str, meaning: ColumnMeaning | None) -> str:
     """Say what an interval holds: of a smallest or largest value, the quantile near it that was chosen."""
-    found = None if meaning is None else _EXTREME.fullmatch(meaning.expression.strip())
-    if found is None:
+    ends = [] if meaning is None else sorted({end.upper() for end in _EXTREME.findall(meaning.expression)})
+    if meaning is None or not ends:
         return name
-    return f"{'0.01' if found['end'].upper() == 'MIN' else '0.99'} quantile of {found['x']}"
+    alone = _ALONE.fullmatch(meaning.expression.strip())
+    if alone is not None:
+        return f"{_NEAR[ends[0]]} quantile of {alone['x']}"
+    return f"{name} with {' and '.join(f'the {_NEAR[end]} quantile as {end}' for end in ends)},"
 
 
 def _why_none(column: AnswerColumn) -> str:
@@ -339,7 +342,9 @@ _PLAIN = (
 )
 
 
-_EXTREME = re.compile(r"(?P<end>MIN|MAX)\((?P<x>.+)\)", re.I)
+_EXTREME = re.compile(r"\b(MIN|MAX)\(", re.I)
+_ALONE = re.compile(r"(MIN|MAX)\((?P<x>[^()]+)\)", re.I)  # With brackets inside it may be a computation.
+_NEAR = {"MIN": "0.01", "MAX": "0.99"}
 
 
 @final
