@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import Any
 
 import pytest
@@ -76,3 +77,10 @@ def test_every_estimator_is_checked() -> None:
     named = {type(estimator).__name__ for estimator, _ in (*ESTIMATORS, *LONGER)}
     total = {"RowFunction"}  # It has a total rule for every value, as sessions need, where the checks want errors.
     assert named | total == {name for name in private.__all__ if hasattr(getattr(private, name), "fit")}
+
+
+def test_all_estimators_protect_people_but_those_that_the_pages_name() -> None:
+    """docs/learn/people.md says which protect rows alone."""
+    fits = {name: getattr(private, name).fit for name in private.__all__ if hasattr(getattr(private, name), "fit")}
+    rows_alone = {name for name, fit in fits.items() if not {"unit", "max_rows"} <= signature(fit).parameters.keys()}
+    assert rows_alone == {"DPClassifier", "DPRegressor", "RowFunction"}  # The last learns nothing from rows.
