@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.ast import Filter, Join, Project, Source, Table, is_private, unit_of
-from discreet.query.catalogue import CatalogueTable
+from discreet.query.catalogue import Catalogue, CatalogueTable
 from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
 from discreet.query.parse.select import read
 from discreet.query.session.builder import name
@@ -21,7 +21,7 @@ from discreet.schema.columns import Kind
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["DailyRows", "StoredRows"]
+__all__ = ["DailyRows", "StoredRows", "check_days_apart"]
 
 # --- stored: The rows of a private table as they are stored, for what is fitted to a whole table and was paid for. ---
 
@@ -76,13 +76,8 @@ class DailyRows:
         """Read which rows are meant: SQL for a condition goes the way of all SQL, of one row where days are `apart`."""
         known = private_table(session.catalogue, table)
         question = read(_asked(known, day, where), session.catalogue, keys={"day": _days(first, days)}).question
-        if apart and not _by_row(question.source):
-            raise Refused(
-                "each day of a unit is protected by itself, and this series looks at other days of the unit",
-                reason="a sub-query on the unit and columns with of_unit=True follow from all its rows, so that one "
-                "day of a unit would change what is counted on others",
-                way_out="leave person_day out, or say conditions of single rows, on columns without of_unit",
-            )
+        if apart:
+            _refuse_other_days(question.source)
         (key,) = question.keys
         stage = Stage(
             source=question.source,
@@ -109,6 +104,22 @@ class DailyRows:
         (key,) = self.stage.keys
         domain = (key.domain or ())[:days]
         return replace(self.stage, keys=(replace(key, domain=domain),), max_groups=days)
+
+
+def check_days_apart(catalogue: Catalogue, table: str, day: str, where: str | None, first: date) -> None:
+    """Refuse a series whose days are not apart: one day of a unit would change what is counted on others."""
+    asked = _asked(private_table(catalogue, table), day, where)
+    _refuse_other_days(read(asked, catalogue, keys={"day": _days(first, 1)}).question.source)
+
+
+def _refuse_other_days(source: Source) -> None:
+    if not _by_row(source):
+        raise Refused(
+            "each day of a unit is protected by itself, and this series looks at other days of the unit",
+            reason="a sub-query on the unit and columns with of_unit=True follow from all its rows, so that one "
+            "day of a unit would change what is counted on others",
+            way_out="leave person_day out, or say conditions of single rows, on columns without of_unit",
+        )
 
 
 def _by_row(source: Source) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
@@ -17,6 +18,7 @@ from discreet.query.plan.contribution_limits import groups_of_a_unit
 from discreet.query.policy import Unit, public
 from discreet.query.session.catalogue_builder import check_apart, nearest
 from discreet.query.session.policy_file import TablePolicy
+from discreet.query.session.row_streams import check_days_apart
 from discreet.release.levels_and_families import GroupingColumns, identifier
 from discreet.release.plan import (
     Invariant,
@@ -144,8 +146,13 @@ def _problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
 def _series_problems(plan: ReleasePlan, catalogue: Catalogue) -> Iterator[_Problem]:
     for index, series in enumerate(plan.running):
         table = catalogue.tables[series.source]
-        yield from _found(plan, ("running", index, "day"), check_time, table, series.day)
-        yield from _found(plan, ("running", index, "where"), check_rows, series, catalogue)
+        found = [
+            *_found(plan, ("running", index, "day"), check_time, table, series.day),
+            *_found(plan, ("running", index, "where"), check_rows, series, catalogue),
+        ]
+        yield from found
+        if series.person_day and not found:
+            yield from _found(plan, ("running", index, "person_day"), check_days, series, catalogue)
 
 
 def _found(plan: ReleasePlan, place: Place, look: Callable[..., None], *looked_at: Any) -> Iterator[_Problem]:
@@ -288,6 +295,11 @@ def check_rows(series: RunningPlan, catalogue: Catalogue) -> None:
     """The condition on the rows of a series can be read."""
     where = "" if series.where is None else f" WHERE ({series.where})"
     read(f"SELECT COUNT(*) AS total FROM {identifier(series.source)}{where}", catalogue)
+
+
+def check_days(series: RunningPlan, catalogue: Catalogue) -> None:
+    """One day of a unit changes no other day of a series that protects each by itself: `advance` refuses it too."""
+    check_days_apart(catalogue, series.source, series.day, series.where, date.fromisoformat(series.first))
 
 
 def check_level(plan: ReleasePlan, level: Level) -> None:
