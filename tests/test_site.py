@@ -108,7 +108,8 @@ WORDS = {
     "groupby": "session.html",
     "jupyter": "plots.html",
     "random forest": "learn/estimators.html",
-    "windows": "versions.html",
+    "windows": "units.html",
+    "macos": "versions.html",
     "opacus": "benchmarks/training-speed.html",
 }
 

@@ -236,7 +236,7 @@ GROUP BY orderpriority;
 SELECT orderdate, SUM(totalprice) OVER (ORDER BY orderdate) AS running FROM orders;
 
 -- id: tpch/second-order
--- expect: refused: a window over rows
+-- expect: answered
 SELECT COUNT(*) AS second_orders
 FROM (SELECT custkey, ROW_NUMBER() OVER (PARTITION BY custkey ORDER BY orderdate) AS place FROM orders) AS placed
 WHERE place = 2;

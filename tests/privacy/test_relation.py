@@ -83,9 +83,11 @@ MAY_BE_LEFT_OUT = (
     "discreet.lab.verify.",
     "discreet.robust.locations.location",  # exact without it, and marked as not private
     "discreet.robust.regressions.regression",
+    "discreet.query.session.session.Session",  # that of its unit, which has add-remove as its default
 )
 CARRY_THEIR_PROMISE = (
     "discreet.query.session.",
+    "discreet.query.policy.Unit",
     "discreet.synth.",
     "discreet.learn.",
     "discreet.lab.evaluation.",

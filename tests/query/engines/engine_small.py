@@ -36,6 +36,7 @@ SMALL = {
 OTHER = [{"who": UNITS[number % 11], "points": number * 7 % 90 - 40} for number in range(60)]
 SHOPS = [{"shop": number % 3, "region": "north" if number % 2 else "south"} for number in range(7)]
 EMPTY = {"count": 0, "total": 0, "squares": 0, "distinct": 0, "values": []}
+OF_ORDERED_ROWS = (UnitStatistic.FIRST, UnitStatistic.LAST, UnitStatistic.PLACE)  # of windows, never of whole units
 REAL_STATISTICS = (UnitStatistic.SUM, UnitStatistic.MEAN, UnitStatistic.LEAST, UnitStatistic.GREATEST)
 
 
