@@ -77,7 +77,7 @@ class TestSums:
     def test_one_person_moves_the_real_sum_by_no_more_than_the_plan_says(self, name: str, each: int) -> None:
         world, largest = World(name, each), Fraction(0)
         for size in (0, 1, SLOTS - 1, SLOTS, SLOTS + 5):
-            data, (order, longer) = world.people(size + 1), coupled(size)
+            data, (order, longer) = world.people(size + 1, tame=size == SLOTS), coupled(size)
             moved = world.moved(world.sum_of(data, order), world.sum_of(data, longer))
             assert moved <= world.plan.sensitivity**2
             largest = max(largest, moved)
@@ -141,10 +141,12 @@ class World:
         self.sums = ClippedSums(self.model, clip=clip, grid=self.plan.grid, physical_batch=slots, each=each)
         self.plan = _plan(clip, count, self.sums.slack)
 
-    def people(self, count: int) -> tuple[Tensor, Tensor]:
-        """People with all numbers of rows from one to all slots, some of them awful."""
+    def people(self, count: int, tame: bool = False) -> tuple[Tensor, Tensor]:
+        """People with all numbers of rows from one to all slots, some of them awful; the last one not, if `tame`."""
         inside = torch.arange(self.each)[None] < 1 + torch.arange(count)[:, None] % self.each
         values = drawn(count * self.each).reshape(count, self.each, 12)
+        if tame:  # Whoever has one awful row is left out: without this, all that are tried may be, once in 100 runs.
+            values[-1] = values[-1].nan_to_num(1, 1, 1).clamp(-1e4, 1e4)
         return torch.where(inside[:, :, None], values, 0.0), inside
 
     def sum_of(self, data: tuple[Tensor, Tensor], order: Any) -> Any:

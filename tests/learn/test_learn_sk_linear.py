@@ -157,16 +157,20 @@ def test_a_declined_fit_predicts_a_public_constant() -> None:
         fit.intervals_()
 
 
+# At ε = 1 the slope of the scores is lost in noise once in 25 fits; at 50 it is never.
+SURE = USUAL | {"epsilon": 50}
+
+
 @pytest.mark.parametrize(
     ("estimator", "line"),
     [
         (
-            LinearRegression(**USUAL, method="refined"),
+            LinearRegression(**SURE, method="refined"),
             "for the line of the source.*least squares of all rows is another",
         ),
-        (LinearRegression(**USUAL, method="robust"), "for the robust line of.*least squares of all rows is another"),
-        (RobustRegressor(**USUAL), "for the robust line of.*least squares of all rows is another"),
-        (LinearRegression(**USUAL, method="noisy_statistics"), "for the least-squares line of.*covers.$"),
+        (LinearRegression(**SURE, method="robust"), "for the robust line of.*least squares of all rows is another"),
+        (RobustRegressor(**SURE), "for the robust line of.*least squares of all rows is another"),
+        (LinearRegression(**SURE, method="noisy_statistics"), "for the least-squares line of.*covers.$"),
     ],
 )
 def test_a_summary_says_of_which_line_its_intervals_are(estimator: Any, line: str) -> None:
