@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from math import exp, prod, sqrt
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import discreet as dp
-from discreet.query.session.private_bounds_and_keys import UnitHistogram, _ends
+from discreet.query.session.private_bounds_and_keys import _SURE, UnitHistogram, _ends
 
 SIZES = [1] * 500 + [2] * 300 + [3] * 150 + [7] * 45 + [30] * 5
 
@@ -92,3 +93,22 @@ def test_what_cannot_be_paid_is_not_half_bought() -> None:
 def test_nonsense_is_refused(words: dict[str, Any], reason: str) -> None:
     with opened() as session, pytest.raises(dp.InvalidParameter, match=reason):
         session.limits(epsilon=1, **words)
+
+
+def beyond(weights: list[float], deviations: float) -> float:
+    """The chance that a weighted sum of Laplace noises, no two weights equal, is farther off than so many deviations.
+
+    Partial fractions of its characteristic function: a sum of Laplace laws with other coefficients.
+    """
+    far = deviations * sqrt(2 * sum(weight**2 for weight in weights))
+    return sum(
+        prod(own**2 / (own**2 - other**2) for other in weights if other != own) * exp(-far / own) for own in weights
+    )
+
+
+def test_the_total_of_bins_is_as_sure_as_it_says_for_all_weights() -> None:
+    """Bins that double have weights that double; one noise by itself is the worst."""
+    doubling = [[2.0**place for place in range(count)] for count in range(1, 12)]
+    others = [[1.0, a / 20, b / 20] for a in range(1, 20) for b in range(1, a)] + [[1.0, a / 20] for a in range(1, 20)]
+    assert max(beyond(weights, float(_SURE)) for weights in doubling + others) <= 0.05
+    assert beyond([1.0], 2.0) > 0.05  # Two deviations would not do.
