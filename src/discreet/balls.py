@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["ball", "ball_down", "ball_up", "bounds", "normal_cdf", "precision"]
+__all__ = ["ball", "ball_down", "ball_up", "bounds", "digits", "normal_cdf", "precision"]
 
 _lock = threading.RLock()  # The working precision is one global of the library underneath.
 _FINEST = 1 << 20  # Bits; exp(-10^12) written out as a ratio would fill the memory.
@@ -45,6 +45,13 @@ def precision(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
+
+
+def digits() -> int:
+    """Return the working precision, in bits: what was enclosed with fewer is wider than it needs to be."""
+    from flint import ctx
+
+    return int(ctx.prec)
 
 
 def ball(value: Fraction | int) -> arb:

@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from fractions import Fraction
 from itertools import combinations, product
@@ -31,11 +31,13 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 
 __all__ = [
+    "SLOTS",
     "Identity",
     "Memberships",
     "Totals",
     "UnitRows",
     "bounded_totals",
+    "filled_rows",
     "identity",
     "kept_rows",
     "labels",
@@ -311,14 +313,31 @@ def kept_rows(units: Column, rows_per_unit: int) -> Integers:
     Which rows of a unit are kept depends on its own rows and a fresh draw alone, so another unit more or less changes
     nothing for it. A row without a unit belongs to nobody who could be protected, and is left out.
     """
+    order, ordered = _shuffled(units)
+    first = np.searchsorted(ordered, ordered, side="left")
+    kept = order[np.arange(len(order)) - first < rows_per_unit]
+    return np.sort(kept)
+
+
+def filled_rows(units: Column, slots: int) -> Integers:
+    """Return the places of rows that fill exactly so many slots for each unit, in their order. This is private.
+
+    The rows of a unit take turns, in an order that is drawn: of m rows each fills slots / m of them, rounded up for
+    some and down for others, and of more rows than slots as many as there are slots fill one each.
+    """
+    order, ordered = _shuffled(units)
+    _, first, many = np.unique(ordered, return_index=True, return_counts=True)
+    turns = np.arange(slots) % np.minimum(many, slots)[:, None]
+    return np.sort(order[(first[:, None] + turns).reshape(-1)])
+
+
+def _shuffled(units: Column) -> tuple[Integers, Integers]:
+    """Return the places of all rows that have a unit, by unit and within one in an order that is drawn, and whose."""
     codes = unit_codes(units)
     order = noise.permutation(len(codes)) if len(codes) else np.empty(0, dtype=np.int64)
     order = order[codes[order] != _NOWHERE]
     order = order[np.argsort(codes[order], kind="stable")]
-    ordered = codes[order]
-    first = np.searchsorted(ordered, ordered, side="left")
-    kept = order[np.arange(len(order)) - first < rows_per_unit]
-    return np.sort(kept)
+    return order, codes[order]
 
 
 def unit_codes(units: Column) -> Integers:
@@ -346,6 +365,9 @@ def _as_id(value: object) -> object:
     return str(value) if type(value).__name__ == "UUID" else value
 
 
+SLOTS = 16  # Rows of a unit beyond these tell hardly more of their mean, and each takes memory for all units.
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class UnitRows:
@@ -355,7 +377,9 @@ class UnitRows:
     Theorem     What is kept of a unit depends on its own rows and on the draw, so given the draw a unit more or less
                 is at most `max_rows` kept rows more or less: so many neighbours in a row. [Vad17] Sums, counts and
                 scores that a row moves by at most s move by `max_rows` times s, which rows that are alike reach: for
-                them the group bound is the sensitivity of the block itself.
+                them the group bound is the sensitivity of the block itself. So it is where each unit fills exactly
+                `max_rows` slots with its rows: then all units weigh the same, and a sum over slots, divided by their
+                number, has the noise of one row a unit.
     """
 
     names: tuple[str, ...]  # of the columns that tell units apart, public; none where they have no names
@@ -390,6 +414,10 @@ class UnitRows:
         """Return what one unit spends where one row spends `event`; refused where no group bound is proven."""
         return event if self.max_rows == 1 else grouped(event, self.max_rows)
 
+    def with_slots(self, most: int = SLOTS) -> UnitRows:
+        """Return the same with at most so many rows, for statistics in which each unit fills as many slots."""
+        return replace(self, max_rows=min(self.max_rows, most))
+
     def ids(self) -> Column:
         """Read the ids, as one column. This is private."""
         columns = [reader_for(column)(column) for column in self._ids]
@@ -406,10 +434,17 @@ class UnitRows:
 
     def kept(self, size: int) -> Integers:
         """Draw the rows that count, of a table with so many rows, and return their places. This is private."""
+        return kept_rows(self._ids_of(size), self.max_rows)
+
+    def filled(self, size: int) -> Integers:
+        """Draw rows that fill `max_rows` slots for each unit, and return their places. This is private."""
+        return filled_rows(self._ids_of(size), self.max_rows)
+
+    def _ids_of(self, size: int) -> Column:
         ids = self.ids()
         if len(ids) != size:
             raise InvalidParameter("there must be an id of a unit for each row")
-        return kept_rows(ids, self.max_rows)
+        return ids
 
 
 def _noise_of(noise: Noise, rows: int) -> Noise:

@@ -37,6 +37,7 @@ class ChooserInputs:
     expected_size: int | None = None  # what is publicly said about it, where it is private
     expected: Expected | None = None
     composes: bool = False  # whether it is paid by more than epsilon alone, where a bounded range is cheaper
+    rough: bool = False  # whether the guess tells methods apart, and no more
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))

@@ -536,15 +536,15 @@ def quantiles(
 ) -> Release[tuple[Fraction, ...]]:
     """Release several quantiles of a column at once, such as [0, 0.25, 0.5, 0.75, 1] for a box plot.
 
-    The middle one is chosen first, and each side by its own rows: nine quantiles are paid as four, see
-    `mechanisms.Quantiles`. None is below the one before it.
+    All are chosen together, by how many rows lie between them: nine have about twice the error of one at the whole
+    budget, see `mechanisms.Quantiles`. None is below the one before it.
 
     Args:
         column: The private data: a list, an array, or a column of pandas, polars or Arrow.
         qs: The shares of the column below the wanted values, from 0 to 1, in order.
         relation: The neighbouring relation.
         epsilon: What to spend in all.
-        delta: The delta that goes with it: it buys composition, which is better than adding up for many quantiles.
+        delta: The delta that goes with it: it buys a little, and for more than 32 quantiles composition.
         rho: What to spend of zero-concentrated privacy, instead of epsilon.
         bounds: The public pair (low, high) that values are clamped to, or a declaration such as `dp.between(0, 120)`.
         step: The grid that values are rounded to; a power of ten, about a millionth of the width, if not said.
@@ -594,8 +594,6 @@ def quantiles(
 def _composed(epsilon: Fraction, delta: Fraction, wanted: dict[str, Any]) -> Quantiles:
     """Return the better of what epsilon alone buys and of what composition at delta does."""
     alone = Quantiles.for_epsilon(epsilon, flips=False, **wanted)
-    if len(alone.epsilons) == 1:
-        return alone
     rho = calibrate(
         lambda rho: Quantiles.for_rho(rho, **wanted).event,
         epsilon=epsilon,
@@ -604,7 +602,7 @@ def _composed(epsilon: Fraction, delta: Fraction, wanted: dict[str, Any]) -> Qua
         increasing=True,
     )
     composed = Quantiles.for_rho(rho, **wanted)
-    return max(alone, composed, key=lambda one: -one.predicted_error)
+    return min(alone, composed, key=lambda one: one.predicted_error)
 
 
 def median(

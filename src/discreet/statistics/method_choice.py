@@ -196,7 +196,7 @@ class PaidChoice:
     def release(self, data: Data) -> Release[Any]:
         """Look, choose, answer."""
         seen = np.maximum.accumulate([float(look.release(data).value) for look in self.looks])
-        facts = replace(self.rest, expected=_through(seen))
+        facts = replace(self.rest, expected=_through(seen), rough=True)
         method = best(self.methods, facts)
         answer: Release[Any] = method.make(facts).release(data)
         return replace(answer, event=self.event, method=method.name, delta=self.rest.delta)

@@ -38,11 +38,15 @@ __all__ = [
 _HALF = Fraction(1, 2)
 _TO_THE_NOISE = 1.5  # Candidates to the rank noise: with more of them each is harder to tell from the next.
 _FEWEST, _MOST = 64, 1 << 13
+_ROUND = (1, 2, 5)  # Steps that people use, times a power of ten.
+_APART = 0.6  # Of the noise: how far apart they are at most. A guess is rather too wide, and then they are too far.
+_WORTH = 5  # Fewer grid steps are not worth it: the answer is nearly exact.
 _LUCK = (-0.375, -0.125, 0.125, 0.375)
 _DEARER = 2  # Of one rho, permute-and-flip gets half the epsilon: epsilon^2 / 2 and not epsilon^2 / 8.
 _NODES = 96  # Of an integral.
 _MARGIN = 3  # The chance to miss is then about e^-3.
 _PARTS = 16  # Points that stand for a long run of grid points.
+_EVEN = 1.5  # An expected column is more even than rows are: a smooth bound of theirs is about so much larger.
 _ROOM = 2  # A proposal is so many times what the expected data need.
 _SURE = Fraction(99, 100)  # How surely the expected data pass a test.
 
@@ -67,7 +71,7 @@ class _OfRank:
 
 @dataclass(frozen=True)
 class ExponentialQuantile(_OfRank):
-    """A grid point of about the wanted rank."""
+    """A grid point of about the wanted rank; by permute-and-flip and with a guess, a round one: see `_coarser`."""
 
     name: ClassVar[str] = "exponential"
 
@@ -88,18 +92,20 @@ class ExponentialQuantile(_OfRank):
         return Quantile(
             quantile=self.q,
             epsilon=facts.epsilon,
-            grid=facts.grid,
+            grid=facts.grid if facts.composes else _coarser(facts, self.q),
             relation=facts.relation,
             flips=not facts.composes,
         )
 
     def predict(self, facts: ChooserInputs) -> Predicted:
-        sample, mechanism = facts.sample, self.make(facts)
+        mechanism = self.make(facts)
+        sample = replace(facts, grid=mechanism.grid).sample
         starts, lengths, scores = mechanism.pieces_near(sample)
         coins = np.exp(float(mechanism.factor) * (scores - scores.max()).astype(float))
         weights = permute_and_flip_chances(coins, lengths) if mechanism.flips else lengths * coins
         points = np.floor(starts[:, None] + lengths[:, None] * (np.arange(_PARTS) + 0.5) / _PARTS)
-        errors = np.abs(points - _truth(sample, self.q)) * float(facts.grid.step)
+        truth = _truth(facts.sample, self.q) * float(facts.grid.step)
+        errors = np.abs(points * float(mechanism.grid.step) - truth)
         return of_weights(errors.ravel(), np.repeat(weights, _PARTS)).shrunk(facts.shortened)
 
 
@@ -113,8 +119,12 @@ class CandidateQuantile(_OfRank):
         return None if _is_small(facts.grid) else super().refusal(facts)
 
     def margin(self, facts: ChooserInputs) -> float:
-        """Few of many grid points miss a value that many rows share: taken where all are there, or the other fails."""
-        if not _is_small(facts.grid) and not ExponentialQuantile(self.q).is_doubtful(facts):
+        """Few of many grid points miss a value that many rows share: taken where all are there, or the other fails.
+
+        Where round points are enough, all are too many.
+        """
+        by_rank = ExponentialQuantile(self.q)
+        if by_rank.make(facts).grid != facts.grid if _is_small(facts.grid) else not by_rank.is_doubtful(facts):
             return math.inf
         return _DEARER if facts.composes else 1
 
@@ -139,6 +149,9 @@ class SmoothQuantile(_OfRank):
     """The quantile with noise that follows a smooth bound of its sensitivity: of polynomial tails, or Laplace."""
 
     name: ClassVar[str] = "smooth"
+
+    def margin(self, facts: ChooserInputs) -> float:
+        return _EVEN
 
     def make(self, facts: ChooserInputs) -> SmoothSensitivityMechanism:
         return SmoothSensitivityMechanism(query=_query(facts, self.q, facts.size), recipe=_recipe(facts, self.q))
@@ -217,6 +230,54 @@ def _candidates(facts: ChooserInputs, q: Fraction) -> tuple[int, ...]:
     spread = np.linspace(grid.first, grid.last, wanted // 8).astype(np.int64)
     edges = np.unique(np.concatenate([likely, spread])).tolist()
     return tuple(sorted({_roundest(low, high) for low, high in pairwise(edges)} | {grid.first, grid.last}))
+
+
+@lru_cache(64)
+def _coarser(facts: ChooserInputs, q: Fraction) -> Grid:
+    """Return the points to choose from: round ones, and not farther apart than the noise reaches.
+
+    Permute-and-flip is as good as the exponential mechanism among many points that are alike, and better among few:
+    with points as far apart as the noise, in ranks, the median error is 0.56 of it, and 0.69 on a fine grid. [MS20]
+    Many rows share round numbers, so that these are rather hit than missed. The points are public: a guess decides.
+    """
+    grid = facts.grid
+    if facts.rough or not facts.can_predict or not 0 < q < 1:
+        return grid
+    whole = Quantile(quantile=q, epsilon=facts.epsilon, grid=grid, relation=facts.relation)
+    noise = 1 / float(whole.factor * q.denominator)  # in ranks
+    if noise < _shared(facts.sample, q) * facts.shortened:
+        return grid  # What is expected has a value that stands out by itself.
+    apart = _APART * _reach(facts, q, noise / (facts.rows or 1)) / float(grid.step)
+    times = _round_below(min(apart, grid.width / _FEWEST))
+    return grid if times < _WORTH else _among(grid, grid.step * times)
+
+
+def _among(grid: Grid, step: Fraction) -> Grid:
+    """Return the multiples of a step between the bounds; what is missing counts as the nearest of them."""
+    low, high = math.ceil(grid.low / step) * step, math.floor(grid.high / step) * step
+    default = min(max(round(grid.default / step) * step, low), high)
+    return Grid.between(low, high, step=step, default=default)
+
+
+def _reach(facts: ChooserInputs, q: Fraction, share: float) -> float:
+    """Return how far apart values are expected to be around a quantile, for a share of the rows."""
+    near = min(share, float(min(q, 1 - q)) / 2)
+    low, high = facts.law.quantiles(np.array([float(q) - near, float(q) + near]))
+    return float(high - low) / 2 * (share / near)
+
+
+def _shared(sample: Ranked, q: Fraction) -> int:
+    """Return how many rows have the value of the wanted rank."""
+    below, at_most = sample.counts_around(_truth(sample, q))
+    return at_most - below
+
+
+def _round_below(most: float) -> int:
+    """Return the largest of 1, 2, 5, 10, 20, … that is not above a number, at least 1."""
+    if most < _ROUND[1]:
+        return 1
+    power: int = 10 ** math.floor(math.log10(most))
+    return max(digit * power for digit in _ROUND if digit * power <= most)
 
 
 def _is_small(grid: Grid) -> bool:

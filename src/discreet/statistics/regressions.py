@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_rows
 from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.frames.column import as_column, reader_for
+from discreet.frames.column import as_column, column_of, reader_for, taken
 from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
-from discreet.privacy.payer import Payer, paid
+from discreet.privacy.payer import Payer, Price, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
 from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.refined_regression import RefinedRegression
-from discreet.robust.regression_design import Design, Records, RegressionColumns
+from discreet.robust.regression_design import Design, Records, RegressionColumns, record_columns
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.schema.columns import Bounds
 from discreet.statistics.budget_and_payment import noise_from
@@ -57,6 +59,8 @@ def regression(
     method: Method = "auto",
     public_rows: int | None = None,
     allow_large_delta: bool = False,
+    unit: Any = None,
+    max_rows: int | None = None,
     session: Payer | None = None,
 ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
     """Release a linear regression of y on the columns of X, by least squares; the intercept comes first.
@@ -80,6 +84,9 @@ def regression(
         method: How to fit: "auto", "refined", "noisy_statistics", "adassp" or "tukey".
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Rows of a unit share the
+            weight of one row, so that more of them cost nothing.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
 
     Returns:
@@ -100,6 +107,7 @@ def regression(
         2
     """
     relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
     design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
     read = _reader(X, y)
     size = rows_if_public(X, relation)
@@ -111,8 +119,29 @@ def regression(
         noise = _noise(epsilon, delta, rho, people, allow_large_delta)
         chosen = _chosen(_automatic(design, noise, people) if method == "auto" else method)
         mechanism = chosen(design=design, relation=relation, noise=noise, public_rows=size)
+    if whom is not None:
+        return _of_units(mechanism, whom, read, session)
     with paid(session, mechanism, purpose="regression"):
         return mechanism.release(read())
+
+
+def _of_units(
+    mechanism: Regression, whom: UnitRows, read: Callable[[], Records], session: Payer | None
+) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
+    """Pay for one unit, and fit: its rows share a weight, or fill as many slots as those of any other."""
+    divides = isinstance(mechanism, (RefinedRegression, NoisyStatistics))
+    whom, event = whom if divides else whom.with_slots(), mechanism.event
+    if isinstance(mechanism, AdaSSP):
+        mechanism = replace(mechanism, noise=mechanism.noise.part(Fraction(1, whom.max_rows**2)))
+        event = whom.event_of(mechanism.event)
+    account = "row" if session is None else whom.account  # Where nobody pays, nobody asks for a name.
+    noun = getattr(getattr(session, "unit", None), "noun", whom.noun)
+    with paid(session, Price(event, mechanism.relation), purpose="regression", unit=account):
+        columns = [column_of(column) for column in record_columns(read(), len(mechanism.design.grids))]
+        kept = whom.kept(len(columns[0])) if divides else whom.filled(len(columns[0]))
+        units = unit_codes(taken(whom.ids(), kept))
+        released = mechanism.release(RegressionColumns([taken(column, kept) for column in columns], units))
+        return replace(released, event=event, unit=noun, max_rows=whom.max_rows)
 
 
 def worth_rounds(design: Design, noise: GaussianNoise, people: int | None) -> bool:
