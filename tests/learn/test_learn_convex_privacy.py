@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations, product
-from math import exp, log, sqrt
+from itertools import combinations, combinations_with_replacement, product
+from math import comb, exp, log, prod, sqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,3 +155,93 @@ def test_every_choice_of_corners_is_in_the_bound(relation: Relation, problems: i
     parts = [bounds(profile(sums + sum(corner) * each, left))[1] for corner in product(one, repeat=problems)]
     found = delta_bound(Fraction(1), kappa=kappa, sums=sums, each=each, problems=problems, relation=relation)
     assert float(found) == pytest.approx(min(1.0, float(sum(parts))), rel=1e-9)
+
+
+# People with several rows: each of k slots weighs 1 / k.
+SLOTS = 2
+
+
+def of_people(mechanism: Minimum | PlaneMinimum, epsilon: float, slots: int, **wrong: float) -> float:
+    """Return the delta that is claimed for people that fill so many slots; or a wrong one."""
+    found = delta_bound(
+        Fraction(epsilon),
+        kappa=Fraction(wrong.get("kappa", float(STEEPEST) / mechanism.ridge)),
+        sums=Fraction(0),
+        each=Fraction(1 / (wrong.get("noise", 1.0) * mechanism.sigma) ** 2),
+        problems=1,
+        relation=ADD_REMOVE,
+        slots=slots,
+    )
+    return float(found)
+
+
+def in_slots(people: Any, slots: int) -> Any:
+    """Let each person, a tuple of rows, fill so many slots by turns."""
+    return tuple(rows[turn % len(rows)] for rows in people for turn in range(slots))
+
+
+def over_slots(mechanism: Any, slots: int) -> Any:
+    """The same minimum with losses of weight 1 / slots: all of it times the number of slots."""
+    return type(mechanism)(mechanism.sigma * slots, mechanism.ridge * slots)
+
+
+@pytest.mark.parametrize("mechanism", [Minimum(1.0, 0.5), Minimum(2.0, 0.2), Minimum(0.6, 3.0)], ids=repr)
+@pytest.mark.parametrize("slots", [2, 3])
+def test_the_bound_dominates_brute_force_when_a_person_is_added(mechanism: Minimum, slots: int) -> None:
+    people = [rows for size in range(1, slots + 1) for rows in combinations_with_replacement(POINTS, size)]
+    some = [(), (((1.0, 1),),), (((-0.5, 0), (1.0, 1)),)]
+    worlds = [(in_slots(base, slots), in_slots((*base, person), slots)) for base in some for person in people]
+    for epsilon in (0.6, 1.0, 2.0):
+        found = worst(over_slots(mechanism, slots), worlds, epsilon)
+        assert found <= of_people(mechanism, epsilon, slots) + TINY
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_rows_that_keep_their_weight_and_noise_for_a_row_are_caught(slots: int) -> None:
+    """Many people on one side move the minimum to where one on the other side has residuals of nearly one."""
+    mechanism, epsilon, many = Minimum(1.0, 4.0), 3.0, ((1.0, 1),) * 400
+    person = ((1.0, 0),) * slots
+    claimed, shared = of_people(mechanism, epsilon, slots), over_slots(mechanism, slots)
+    pair = [(many * slots, (*many * slots, *person))]
+    assert claimed / 2 < worst(shared, pair, epsilon, beyond=5.0) <= claimed
+    assert worst(replace(shared, sigma=mechanism.sigma), pair, epsilon, beyond=5.0) > 2 * claimed
+    assert worst(mechanism, [(many, (*many, *person))], epsilon, beyond=5.0) > 2 * claimed
+
+
+def test_a_jacobian_of_rank_one_is_refuted_by_a_person_with_two_rows_in_the_plane() -> None:
+    """A person with rows at right angles raises both eigenvalues: (1 + s / 2)^2 is more than 1 + s."""
+    mechanism, epsilon, side = PlaneMinimum(20.0, 0.05), 2.2, np.linspace(-12, 12, 1201)  # Beyond, nothing is curved.
+    spread, width = over_slots(mechanism, SLOTS), float(side[1] - side[0]) ** 2
+    person = (((1.0, 0.0), 1), ((0.0, 1.0), 0))
+    found = hockey(spread.density(person, side), spread.density((), side), width, epsilon)
+    alone = log(1 + float(STEEPEST) / mechanism.ridge)
+    assert of_people(mechanism, epsilon, SLOTS, kappa=alone) < 1e-9 < 1e-6 < found <= of_people(mechanism, 2.2, SLOTS)
+    # Two eigenvalues, each half as large, are what there is at most.
+    both = 2 * log(1 + float(STEEPEST) / (2 * mechanism.ridge))
+    assert hockey(spread.density(person, side), spread.density((), side), width, both + 0.01) == 0
+
+
+@pytest.mark.parametrize(("problems", "slots"), [(1, 2), (1, 5), (2, 3), (3, 16)])
+def test_every_subset_of_the_slots_is_a_corner(problems: int, slots: int) -> None:
+    kappa, sums, each = Fraction(1, 10), Fraction(1, 50), Fraction(1, 3)
+    given: dict[str, Any] = {"kappa": kappa, "sums": sums, "each": each, "relation": ADD_REMOVE}
+    found = delta_bound(Fraction(2), problems=problems, slots=slots, **given)
+    left, exact = 2 - problems * kappa, Fraction(0)
+    for moved in product(range(slots + 1), repeat=problems):
+        weight = prod(comb(slots, j) for j in moved)
+        squares = sum((Fraction(j, slots) ** 2 for j in moved), Fraction(0))
+        exact += weight * bounds(profile(sums + squares * each, left))[1]
+    assert min(1.0, float(exact)) <= float(found) * (1 + 1e-9)
+    assert float(found) <= min(1.0, float(exact)) * (1 if problems * slots**2 <= 512 else 1.1) + 1e-12
+    if slots > 2:
+        assert found > delta_bound(Fraction(2), problems=problems, **given)  # One corner a person would be too few.
+
+
+def test_people_with_many_slots_are_calibrated_and_replace_one_is_refused() -> None:
+    given: dict[str, Any] = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6)}
+    one, many = (Calibration(relation=ADD_REMOVE, slots=slots, **given) for slots in (1, 16))
+    assert many.holds(many.mu_squared)
+    assert 0.7 * one.mu_squared < many.mu_squared < one.mu_squared
+    assert many.ridge == STEEPEST / many.kappa > one.ridge
+    with pytest.raises(InvalidParameter):
+        _ = Calibration(relation=REPLACE_ONE, slots=2, **given).mu_squared

@@ -79,8 +79,7 @@ def test_every_estimator_is_checked() -> None:
     assert named | total == {name for name in private.__all__ if hasattr(getattr(private, name), "fit")}
 
 
-def test_all_estimators_protect_people_but_those_that_the_pages_name() -> None:
-    """docs/learn/people.md says which protect rows alone."""
+def test_all_estimators_protect_people() -> None:
     fits = {name: getattr(private, name).fit for name in private.__all__ if hasattr(getattr(private, name), "fit")}
     rows_alone = {name for name, fit in fits.items() if not {"unit", "max_rows"} <= signature(fit).parameters.keys()}
-    assert rows_alone == {"DPClassifier", "DPRegressor", "RowFunction"}  # The last learns nothing from rows.
+    assert rows_alone == {"RowFunction"}  # It learns nothing from rows.

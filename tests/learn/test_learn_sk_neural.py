@@ -133,3 +133,31 @@ def test_another_optimiser_may_be_chosen() -> None:
 
     assert classifier(optimizer=momentum, epochs=1).fit(ROWS, LABELS).predict(ROWS).shape == (1500,)
     assert len(made) == 1
+
+
+class Payers(Purse):
+    """A purse that notes for whom it pays."""
+
+    def charge(self, event: Any, *, unit: str = "row", **told: Any) -> None:
+        super().charge(event, unit=unit, **told)
+        self.unit = unit
+
+
+@pytest.mark.parametrize("kind", ["classifier", "regressor"])
+def test_people_with_several_rows_are_trained_on_as_records_and_paid_for(kind: str) -> None:
+    ids, purse = {"patient": np.repeat(np.arange(500), 3)}, Payers()
+    model, target = (classifier, LABELS) if kind == "classifier" else (regressor, TARGET)
+    fit = model(public_rows=500, session=purse).fit(
+        Watched(ROWS, purse), target if kind == "regressor" else target.astype(object), unit=ids, max_rows=2
+    )
+    assert purse.unit == "patient"
+    assert (fit.plan_.unit, fit.plan_.max_rows) == ("patient", 2)
+    assert fit.plan_.event == model(public_rows=500).fit(ROWS[:500], target[:500]).plan_.event
+    assert str(fit.privacy_spent_).endswith("for one patient with all their rows (add-remove neighbours)")
+    alone = model(public_rows=500).fit(ROWS, target, unit=list(range(1500)))
+    assert alone.plan_.max_rows == 1
+    with pytest.raises(InvalidParameter):
+        model().fit(ROWS, target, max_rows=2)
+    with pytest.raises(Refused):
+        model(session=purse).fit(ROWS, target, unit=list(range(1500)))
+    assert len(purse.charges) == 1

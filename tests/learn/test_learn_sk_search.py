@@ -17,13 +17,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import discreet as dp
+from discreet.adaptive.bounded_memberships import unit_rows
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.naive_bayes import GaussianNB
 from discreet.learn.sklearn.pca import PCA
 from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler
 from discreet.learn.sklearn.search import Prepaid, PrivateSearch, prepared, quote
-from discreet.learn.sklearn.validation import BEST, combined, keeps_rows_alone, nearness, rightness
+from discreet.learn.sklearn.validation import BEST, added_up, combined, keeps_rows_alone, nearness, rightness
 from discreet.mechanisms.grid import nearest_floats
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.privacy import Relation, epsilon
@@ -209,7 +210,7 @@ def test_scores_move_by_what_the_choice_pays_for_on_all_neighbours(relation: Rel
 
     def scores(table: Any) -> Any:
         rows = np.array([record[:3] for record in table]).reshape(-1, 3)
-        return np.array([rightness(rule, rows, [record[3] for record in table]) for rule in rules])
+        return np.array([rightness(rule, rows, [record[3] for record in table]).sum() for rule in rules])
 
     for kept in ([], [records[0]]):
         without, told = scores(kept), [scores([*kept, record]) for record in records]
@@ -228,9 +229,59 @@ def test_points_for_nearness_are_bounded_and_total() -> None:
     rows[4] = np.nan
     targets = nearest_floats([3.0, 13.0, -1e9, None, 3.0])
     # Right; far above and far below, both a share of the width off; nothing; a row with a gap.
-    assert nearness(Constant(), rows, targets, (Fraction(0), Fraction(10))) == BEST + round(0.3 * BEST) + round(
-        0.7 * BEST
-    )
+    found = nearness(Constant(), rows, targets, (Fraction(0), Fraction(10))).tolist()
+    assert found == [BEST, round(0.3 * BEST), round(0.7 * BEST), 0, 0]
+
+
+def test_a_person_brings_at_most_the_points_of_one_row_for_all_small_people() -> None:
+    rest, beyond = np.array([BEST, 7]), 0
+    for size in (1, 2, 3):
+        for points in product((0, 1, BEST // 2, BEST), repeat=size):
+            rows, units = np.array([*points, *rest]), np.array([*[0] * size, 1, 1])
+            brought = added_up(rows, units) - added_up(rest, np.array([0, 0]))
+            assert 0 <= brought <= BEST
+            beyond += rows.sum() - rest.sum() > BEST  # Rows scored, not people.
+    assert beyond
+    assert added_up(np.zeros(0, np.int64), np.zeros(0, np.int64)) == 0
+
+
+def test_all_rows_of_a_person_are_fitted_or_scored_by_one_coin() -> None:
+    ids = np.repeat(np.arange(40), 5)
+    whom = unit_rows({"patient": ids}, 3, Relation.ADD_REMOVE)
+    for _ in range(5):
+        fitted, scored = search()._divided(whom, np.zeros(200, dtype=bool))
+        assert fitted.units is not None
+        assert scored.units is not None
+        assert not set(fitted.units.tolist()) & set(scored.units.tolist())
+        assert np.array_equal(ids[fitted.places], fitted.units)
+        assert np.bincount(fitted.units).max() <= 3
+        assert len(fitted.places) + len(scored.places) == 120
+    # The mistake of a coin a row puts some person on both sides.
+    rows = np.array([False, True] * 100)
+    fitted, scored = search()._divided(None, rows)
+    assert set(ids[fitted.places]) & set(ids[scored.places])
+
+
+def test_a_search_of_people_pays_for_people_and_tells_its_steps_whose_rows_there_are() -> None:
+    ids = {"patient": np.repeat(np.arange(1000), 4)}
+    steps = make_pipeline(StandardScaler(epsilon=1, bounds=(-5, 7)), GaussianNB(epsilon=2, classes=[0, 1]))
+    for estimator, grid in ((None, None), (steps, {"gaussiannb__var_smoothing": [1e-4, 100]})):
+        fit = search(estimator, grid, epsilon=16).fit(ROWS, LABELS, unit=ids, max_rows=3)
+        last = fit.best_estimator_ if estimator is None else fit.best_estimator_[-1]
+        assert (last.privacy_spent_.unit, last.privacy_spent_.max_rows) == ("patient", 3)
+        assert str(fit.privacy_spent_).endswith("for one patient, of whom at most 3 rows count (add-remove neighbours)")
+        assert fit.privacy_spent_.epsilon <= 16
+        assert (fit.predict(ROWS) == LABELS).mean() > 0.75
+
+
+def test_a_search_of_people_refuses_what_is_not_told_whose_rows_there_are() -> None:
+    ids, purse = {"patient": np.repeat(np.arange(1000), 4)}, Purse()
+    nested = make_pipeline(make_pipeline(StandardScaler(epsilon=1, bounds=(-5, 7))), bayes(bounds=None))
+    for estimator in (nested, _Threshold(epsilon=1, bounds=(-5, 7))):
+        asked = search(estimator, [{}], session=purse)
+        with pytest.raises(Refused):
+            asked.fit(ROWS, LABELS, unit=ids, max_rows=2)
+    assert not purse.charges
 
 
 def test_arithmetic_that_keeps_rows_alone_is_the_product_to_the_last_bit_of_each_row() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import combinations_with_replacement, product
 from typing import Any
 
@@ -10,12 +11,15 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
+from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.vector_mean import clip_to_ball
-from discreet.robust import least_squares
+from discreet.robust import least_squares, tukey_em
 from discreet.robust.least_squares import ResidualSquares
 from discreet.robust.noisy_moments import exact_moments
-from discreet.robust.regression_design import RegressionColumns
+from discreet.robust.regression_design import HALF, RegressionColumns
+from discreet.robust.regressions import PrivateRegression
 from discreet.robust.reweighting import EACH_ROW, SharedWeights, _over_root
+from discreet.robust.tukey_em import block_fits
 
 RADIUS = 12
 # Every row within the radius, of two coordinates on a coarse grid, with its residual.
@@ -126,3 +130,84 @@ def test_what_is_not_proven_of_units_is_refused() -> None:
     for units in ([0], [-1, 0]):
         with pytest.raises(InvalidParameter):
             added.release(RegressionColumns([[0, 1], [0, 1]], np.array(units)))
+
+
+SLOTS = 2
+
+
+def huber(**changes: Any) -> PrivateRegression:
+    """Four coarse steps to a score, so that every small person can be tried."""
+    given: dict[str, Any] = {
+        "psi": dp.robust.Huber(1),
+        "x_grids": (Grid.between(-1, 1, step=1),),
+        "y_grid": Grid.between(-2, 2, step=1),
+        "relation": "add-remove",
+        "noise": dp.mechanisms.GaussianNoise.for_rho(1),
+        "schedule": dp.robust.RegressionNewton(),
+        "leverage": Fraction(3, 2),
+        "units": (Fraction(1),),
+        "resolution": 4,
+        "slots": SLOTS,
+    }
+    return PrivateRegression(**given | changes)
+
+
+def test_a_person_moves_every_question_of_a_huber_fit_by_the_slots_times_one_row() -> None:
+    """For all people of two slots, and a line that leaves residuals: what a person adds, against what is paid for."""
+    subject = huber()
+    line = subject.dialogue.start
+    records = list(product((-1, 0, 1), (-2, 0, 1, 2)))
+    told: dict[str, float] = {}
+    for slots in combinations_with_replacement(records, SLOTS):
+        data = np.array([[x] for x, _ in slots], dtype=np.float64), [y for _, y in slots]
+        table = subject.table(data, np.zeros(SLOTS, dtype=np.int64))
+        for question in subject.dialogue.questions:
+            moved = sum(part**2 for part in question.evaluate(line, table))
+            claimed = SLOTS**2 * question.sensitivity(subject.relation).squared_l2
+            name = type(question).__name__
+            assert moved <= claimed
+            told[name] = max(told.get(name, 0.0), moved / claimed)
+    # The event of one row would be refuted, and so would a square of the whole sums, which is as much more.
+    assert min(told["Squares"], told["NewtonMove"], told["Gram"]) > 1 / SLOTS**2
+
+
+def test_units_that_do_not_fill_their_slots_are_refused() -> None:
+    data = np.array([[0.0], [1.0], [1.0]]), [0, 1, 2]
+    for units in (None, np.array([0, 0, 1]), np.array([0, 0]), np.array([-1, -1, 0])):
+        with pytest.raises(InvalidParameter):
+            huber().table(data, units)
+
+
+def test_a_person_changes_one_fit_among_the_blocks_and_rows_with_blocks_of_their_own_change_more() -> None:
+    rng = np.random.default_rng(2)
+    units, rows = np.repeat(np.arange(60), 5), rng.integers(-HALF, HALF, (300, 3))
+    rows[:, 0] = HALF
+    blocks, reach = rng.integers(0, 8, 60), HALF
+    shares = SharedWeights(units)
+    assert shares.count(300) == 60
+    whole = block_fits(rows, shares.each(blocks), 8, reach)
+    alone = rng.integers(0, 8, 300)
+    by_row, beyond = block_fits(rows, alone, 8, reach), 0
+    for gone in range(60):
+        left = units != gone
+        assert (block_fits(rows[left], shares.each(blocks)[left], 8, reach) != whole).any(axis=1).sum() == 1
+        beyond += (block_fits(rows[left], alone[left], 8, reach) != by_row).any(axis=1).sum() > 1
+    assert beyond > 50
+
+
+def test_a_regression_by_many_fits_draws_one_block_for_all_rows_of_a_unit(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    fits = tukey_em.block_fits
+
+    def noted(rows: Any, blocks: Any, *told: Any) -> Any:
+        seen.append(blocks)
+        return fits(rows, blocks, *told)
+
+    monkeypatch.setattr(tukey_em, "block_fits", noted)
+    subject = dp.robust.TukeyRegression(
+        design=dp.robust.Design.between([(0, 1)], (0, 1)), relation="add-remove", epsilon=1, delta=1e-6, blocks=400
+    )
+    units = np.repeat(np.arange(50), 4)
+    subject.release(RegressionColumns([np.zeros(200), np.zeros(200)], units))
+    assert (seen[0].reshape(50, 4) == seen[0][::4, None]).all()
+    assert len(set(seen[0].tolist())) > 10

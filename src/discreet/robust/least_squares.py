@@ -29,6 +29,7 @@ from discreet.robust.regression_design import Design, Integers, Records, Triangl
 from discreet.robust.reweighting import EACH_ROW, Lens, SharedWeights, bounded, shares_of
 
 __all__ = [
+    "CAUTION",
     "DROWNED",
     "NOT_ASKED",
     "NO_INTERVAL",
@@ -171,7 +172,7 @@ def accuracy_of(standard_error: float, shift: float = 0.0) -> Accuracy:
 _BLOCK = 1 << 16  # Rows at a time, so that their triangles need little memory.
 _RESOLUTION = 1 << 20
 _SPECTRAL = 2**0.5  # Times the root of the dimension: how long such noise on a symmetric matrix usually is.
-_CAUTION = 0.4  # Of the usual length of the noise, by which X'X is taken as smaller and Q as larger than they look.
+CAUTION = 0.4  # Of the usual length of the noise, by which X'X is taken as smaller and Q as larger than they look.
 
 
 @final
@@ -247,9 +248,9 @@ def solved(measured: NoisyMoments, squares: Floats, deviation: float) -> Solved 
     if values.min() < _SPECTRAL * usual:
         return None
     u = vectors @ ((vectors.T @ measured.cross) / values)
-    bread = (vectors / (values - _CAUTION * usual)) @ vectors.T
+    bread = (vectors / (values - CAUTION * usual)) @ vectors.T
     by_gram = 0.5 * measured.gram_deviation**2 * (float(u @ u) * one + np.outer(u, u))
-    meat = _positive(squares) + 2 * _CAUTION * deviation * one + measured.cross_deviation**2 * one + by_gram
+    meat = _positive(squares) + 2 * CAUTION * deviation * one + measured.cross_deviation**2 * one + by_gram
     return Solved(u, bread @ meat @ bread)
 
 

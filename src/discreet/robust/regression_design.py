@@ -33,6 +33,7 @@ __all__ = [
     "Scores",
     "Triangle",
     "centred",
+    "record_columns",
 ]
 
 # --- design ---
@@ -115,7 +116,7 @@ class Design:
 
     def rows(self, records: Records) -> Integers:
         """Turn records, the response last in each, into rows (1, x, y), in steps of 1 / HALF. This is private."""
-        columns = _columns(records, len(self.grids))
+        columns = record_columns(records, len(self.grids))
         placed = [centred(grid, column) for grid, column in zip(self.grids, columns, strict=True)]
         return np.stack([np.full(len(placed[0]), HALF, dtype=np.int64), *placed], axis=1)
 
@@ -134,8 +135,8 @@ def _read(pair: Any, name: str) -> tuple[Fraction, Fraction]:
     return exact(low, name=f"a bound of a {name}"), exact(high, name=f"a bound of a {name}")
 
 
-def _columns(records: Records, width: int) -> list[Any]:
-    """Split records into columns by a total rule: what is no record of this length is missing as a whole."""
+def record_columns(records: Records, width: int) -> list[Any]:
+    """Split records into columns by a total rule: what is no record of this length is missing as a whole. Private."""
     if isinstance(records, RegressionColumns):
         if len(records.columns) != width or len({len(column) for column in records.columns}) != 1:
             raise InvalidParameter("there must be a column for each declared feature and the response, of one length")
@@ -180,6 +181,7 @@ class RegressionRows:
     rows: Floats = field(repr=False)
     targets: Floats = field(repr=False)
     weights: Floats = field(repr=False)
+    units: Integers | None = field(default=None, repr=False)  # whose each row is, where units have several
 
     def residuals(self, coefficients: Floats) -> Floats:
         """Subtract one column after the other: a row's sum must not depend on where the row stands."""
@@ -248,8 +250,12 @@ class Scores:
         return Sensitivity(l1=max(1, math.isqrt(self.size * squared)), squared_l2=squared, dimension=self.size)
 
     def add_up(self, table: RegressionRows, coefficients: Floats, scale: float) -> tuple[int, ...]:
+        return _column_sums(self.steps(table, coefficients, scale))
+
+    def steps(self, table: RegressionRows, coefficients: Floats, scale: float) -> NDArray[np.int64]:
+        """Return psi w x of each row, in whole steps. This is private."""
         scores = self.psi.psi(table.residuals(coefficients) / scale) * table.weights
-        return _column_sums(clip_to_ball(_steps(table.rows * scores[:, None], self.unit), self.resolution))
+        return clip_to_ball(_steps(table.rows * scores[:, None], self.unit), self.resolution)
 
     @property
     def unit(self) -> float:

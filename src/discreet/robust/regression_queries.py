@@ -15,9 +15,10 @@ from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.parameters import read_flag, settle
 from discreet.privacy.relation import Relation
 from discreet.robust.adaptive_queries import AdaptiveQuery
+from discreet.robust.least_squares import CAUTION
 from discreet.robust.locations import HalveCentre, HalveScale, Place, shares_of
 from discreet.robust.loss_functions import Floats, Psi
-from discreet.robust.regression_design import RegressionRows, Scores, Triangle
+from discreet.robust.regression_design import Integers, RegressionRows, Scores, Triangle
 
 __all__ = [
     "Curvature",
@@ -143,22 +144,42 @@ class Curvature:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Squares:
-    """Ask for the sum of psi^2 w^2 x x^T, the covariance of the scores."""
+    """Ask for the sum of psi^2 w^2 x x^T, the covariance of the scores.
+
+    Where each unit fills `slots` rows it is the sum of s s^T over units, s the sum of psi w x over their rows. [LZ86]
+
+    Theorem     The mean of the scores of a unit is no longer than the longest of them, so its s s^T is at most the
+                triangle of one row, slots^2 times. `slots` of these slots^2 are asked for: a unit moves the answer by
+                `slots` times what one row does, as it moves all other sums, and post-processing multiplies by the
+                rest.
+    """
 
     share: Fraction
     triangle: Triangle
-    psi: Psi
+    scores: Scores
+    slots: int = 1
 
     def sensitivity(self, relation: Relation) -> Sensitivity:
         return self.triangle.sensitivity(relation)
 
     def evaluate(self, state: Line, table: RegressionRows) -> tuple[int, ...]:
-        scores = self.psi.psi(table.residuals(state.coefficients) / state.place.scale) * table.weights
+        if table.units is not None:
+            return self._by_unit(state, table, table.units)
+        scores = self.scores.psi.psi(table.residuals(state.coefficients) / state.place.scale) * table.weights
         return self.triangle.add_up(table.rows, scores * scores)
 
+    def _by_unit(self, state: Line, table: RegressionRows, units: Integers) -> tuple[int, ...]:
+        steps = self.scores.steps(table, state.coefficients, state.place.scale)
+        sums = np.zeros((int(units.max(initial=-1)) + 1, steps.shape[1]), dtype=np.int64)
+        np.add.at(sums, units, steps)
+        means: Floats = sums * np.float64(self.scores.unit / self.slots)
+        return tuple(self.slots * part for part in self.triangle.add_up(means, np.ones(len(means))))
+
     def learn(self, state: Line, answer: tuple[int, ...], deviation: float) -> Line:
-        values, vectors = np.linalg.eigh(self.triangle.matrix(answer))
-        return replace(state, square=(vectors * np.maximum(values, 0.0)) @ vectors.T)
+        values, vectors = np.linalg.eigh(self.slots * self.triangle.matrix(answer))
+        # There are fewer units than rows, so noise hides more: as for least squares, somewhat larger than it looks.
+        more = 2 * CAUTION * self.slots * deviation * self.triangle.unit if self.slots > 1 else 0.0
+        return replace(state, square=(vectors * (np.maximum(values, 0.0) + more)) @ vectors.T)
 
 
 @final
@@ -246,6 +267,7 @@ class RegressionFacts:
     resolution: int
     has_intercept: bool
     has_scale: bool
+    slots: int = 1  # that each unit fills with its rows
 
     @property
     def scores(self) -> Scores:
@@ -290,8 +312,11 @@ class RegressionFacts:
             return ()
         return (
             Curvature(share=curvature, triangle=self.curvature, psi=self.psi),
-            Squares(share=squares, triangle=self.squares, psi=self.psi),
+            self.squares_of_scores(squares),
         )
+
+    def squares_of_scores(self, share: Fraction) -> Squares:
+        return Squares(share=share, triangle=self.squares, scores=self.scores, slots=self.slots)
 
 
 class RegressionSchedule(Protocol):
@@ -358,7 +383,7 @@ class RegressionNewton:
             *(NewtonMove(share=share, scores=scores) for share in late),
             Curvature(share=curvature, triangle=facts.curvature, psi=facts.psi),
             NewtonMove(share=last, scores=scores),
-            *((Squares(share=squares, triangle=facts.squares, psi=facts.psi),) if squares else ()),
+            *((facts.squares_of_scores(squares),) if squares else ()),
         )
 
     def covariance(self, line: Line) -> Floats:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, final, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, positive, positive_integer
@@ -254,6 +255,8 @@ class PrivateRegression:
     Guarantee   what the noise spends, in the shares of the schedule.
     Theorem     A row's score is at most sup |psi| * leverage long; it becomes a vector of whole numbers by itself and
                 is held in a ball. Later questions depend on the data through noisy answers only. [ABL23, DRS22]
+                Where each unit fills `slots` rows, all sums move with a unit by `slots` times what one row moves them;
+                see `Squares` for the errors. A unit spends what a group of so many rows does.
     Utility     for many rows from one law the coefficients are normal around those of that law, with the covariance
                 of the M-estimate and of the noise together; the intervals are made of both, and paid for.
     """
@@ -269,6 +272,7 @@ class PrivateRegression:
     scale: Fraction | None = None  # of the residuals, public; asked for without one
     has_intercept: bool = True
     resolution: int = 1 << 20
+    slots: int = 1  # rows that each unit has, exactly, where units are told
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
@@ -279,6 +283,7 @@ class PrivateRegression:
             scale=exact_or_none(self.scale, name="scale"),
             has_intercept=read_flag(self.has_intercept, name="has_intercept"),
             resolution=positive_integer(self.resolution, name="resolution"),
+            slots=positive_integer(self.slots, name="slots"),
         )
         if len(self.units) != len(self.x_grids) or not self.size:
             raise InvalidParameter("there must be one unit for each column, and at least one coefficient")
@@ -303,6 +308,7 @@ class PrivateRegression:
             resolution=self.resolution,
             has_intercept=self.has_intercept,
             has_scale=self.scale is not None,
+            slots=self.slots,
         )
         questions = self.schedule.questions(facts)
         return AdaptiveQueries(questions=questions, start=self._start(), relation=self.relation, noise=self.noise)
@@ -312,12 +318,17 @@ class PrivateRegression:
         return self.dialogue.event
 
     def release(
-        self, data: tuple[Any, Data], *, session: Payer | None = None, labels: tuple[str, ...] | None = None
+        self,
+        data: tuple[Any, Data],
+        *,
+        session: Payer | None = None,
+        labels: tuple[str, ...] | None = None,
+        units: NDArray[np.int64] | None = None,
     ) -> Release[tuple[Fraction, ...]]:
-        """Charge, then ask everything. The data are a table of rows and the column to predict."""
+        """Charge, then ask everything. The data are a table of rows and the column to predict, and whose rows."""
         with paid(session, self, purpose="robust regression"):
             dialogue = self.dialogue
-            line = dialogue.run(self.table(data))
+            line = dialogue.run(self.table(data, units))
             turn = self._turn()
             return Release(
                 value=tuple(Fraction(value) for value in (turn @ line.coefficients + self._shift()).tolist()),
@@ -331,7 +342,7 @@ class PrivateRegression:
         """List the law of all noisy answers, from which everything released follows."""
         return self.dialogue.distribution(self.table(data))
 
-    def table(self, data: tuple[Any, Data]) -> RegressionRows:
+    def table(self, data: tuple[Any, Data], units: NDArray[np.int64] | None = None) -> RegressionRows:
         """Return the rows on their grids, in public units. This is private."""
         table, targets = data
         columns = _private_regression_columns(table, len(self.x_grids))
@@ -340,7 +351,9 @@ class PrivateRegression:
         if any(part.size != y.size for part in parts):
             raise InvalidParameter("X must have a row for each value of y")
         rows = np.column_stack([np.ones(y.size), *parts] if self.has_intercept else parts)
-        return RegressionRows(rows, y, leverage_weights(rows, float(self.leverage)))
+        if (self.slots > 1 or units is not None) and not _fills(units, y.size, self.slots):
+            raise InvalidParameter("each unit must have as many rows as there are slots")
+        return RegressionRows(rows, y, leverage_weights(rows, float(self.leverage)), units)
 
     def _column(self, index: int, column: Data) -> Floats:
         centred = _placed(self.x_grids[index], column) - float(_centre(self.x_grids[index], self.has_intercept))
@@ -381,6 +394,13 @@ class PrivateRegression:
         if not all(map(math.isfinite, errors)):
             return accuracy_of(math.inf)
         return EachCell(cells=tuple(accuracy_of(error) for error in errors))
+
+
+def _fills(units: NDArray[np.int64] | None, rows: int, slots: int) -> bool:
+    """Tell whether there is a unit for each row, and each unit has as many rows as there are slots."""
+    if units is None or len(units) != rows:
+        return False
+    return not rows or (int(units.min()) >= 0 and bool((np.unique(units, return_counts=True)[1] == slots).all()))
 
 
 def _centre(grid: Grid, has_intercept: bool) -> Fraction:

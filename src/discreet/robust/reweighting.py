@@ -97,6 +97,14 @@ class SharedWeights:
         many = np.bincount(self.units)[self.units]
         return _over_root(rows, many[:, None]), _over_root(residuals, many)
 
+    def count(self, rows: int) -> int:
+        """Return how many units there are, of so many rows. This is private."""
+        return rows if self.units is None else int(self.units.max(initial=-1)) + 1
+
+    def each(self, values: Integers) -> Integers:
+        """Hand the number of each unit to all of its rows. This is private."""
+        return values if self.units is None else values[self.units]
+
     def first(self, values: Floats) -> Floats:
         """Return the values of one row of each unit. This is private."""
         return values if self.units is None else values[np.unique(self.units, return_index=True)[1]]
@@ -105,7 +113,7 @@ class SharedWeights:
         """Add up r x over the rows of each unit, in whole squared steps; None where rows are units. Private."""
         if self.units is None:
             return None
-        scores = np.zeros((int(self.units.max(initial=-1)) + 1, rows.shape[1]), dtype=np.int64)
+        scores = np.zeros((self.count(len(rows)), rows.shape[1]), dtype=np.int64)
         np.add.at(scores, self.units, rows * residuals[:, None])
         return scores
 

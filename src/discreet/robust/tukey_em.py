@@ -28,6 +28,7 @@ from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
+from discreet.robust.reweighting import shares_of
 
 if TYPE_CHECKING:
     from flint import arb
@@ -43,8 +44,10 @@ class TukeyRegression:
     """Divide the records into blocks at random, fit each by least squares, and release a point deep among the fits.
 
     Each record draws its block by itself, from fresh secret bits, so one record is in one block and changes one fit,
-    whether it is added, removed or replaced. A block with too few records to fit counts with coefficients at the bound,
-    every other such block at the other one, and against passing the test: a quarter of such blocks is too many.
+    whether it is added, removed or replaced. Where units have several records, each unit draws one block for all of
+    them, so one unit changes one fit, however many records it has. A block with too few records to fit counts with
+    coefficients at the bound, every other such block at the other one, and against passing the test: a quarter of such
+    blocks is too many.
 
     Guarantee   (epsilon, delta): `test_share` of epsilon for the test, the rest for the deep point, delta for each,
                 of which only the larger counts. A refusal costs the same.
@@ -130,10 +133,10 @@ class TukeyRegression:
     ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
         """Fit, or decline to; the intercept comes first, in the units of the data."""
         with paid(session, self, purpose="regression by many fits"):
-            rows = self.design.rows(records)
-            blocks = noise.uniform(self.blocks, size=len(rows))
+            shares, rows = shares_of(records, self.relation), self.design.rows(records)
+            blocks = np.asarray(noise.uniform(self.blocks, size=shares.count(len(rows))))
             reach = int(self.coefficient_bound * _STEPS)
-            released = self.mechanism.release(block_fits(rows, np.asarray(blocks), self.blocks, reach))
+            released = self.mechanism.release(block_fits(rows, shares.each(blocks), self.blocks, reach))
             return released if isinstance(released.value, NoAnswer) else self._in_units(released)
 
     def _in_units(self, released: Release[Any]) -> Release[tuple[Fraction, ...]]:

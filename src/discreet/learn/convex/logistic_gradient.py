@@ -40,6 +40,7 @@ __all__ = [
     "knot_values",
     "pieces",
     "slopes_at",
+    "unit_scores",
 ]
 
 # --- curve: A logistic curve made of straight pieces, so that gradients are whole numbers. ---
@@ -212,10 +213,7 @@ class LogisticScores:
         at = np.zeros_like(place) if self.at_zero else place
         total = np.zeros(self.dimension, dtype=np.int64)
         for start in range(0, len(data.rows), _NOISY_BLOCK):
-            rows = data.rows[start : start + _NOISY_BLOCK].astype(np.float64)
-            piece, rest = pieces(rows, at)
-            values = VALUES[piece] + (slopes_at(piece) * rest >> REST)  # At theta = 0 exactly one half.
-            residuals = data.labels[start : start + _NOISY_BLOCK] * _WHOLE - (values + (1 << _SHORT >> 1) >> _SHORT)
+            rows, residuals = _residuals(data, at, start)
             total += (rows.T @ residuals.astype(np.float64)).astype(np.int64)
         return total
 
@@ -224,6 +222,23 @@ class LogisticScores:
         drawn = noise.rounded_gaussian(size=self.dimension, variance=self.variance)
         found: Floats = (self.exact(data, place) + drawn) / (_WHOLE * RADIUS)
         return found
+
+
+def _residuals(data: Labelled, place: Integers, start: int) -> tuple[Floats, Integers]:
+    """Return a block of rows, and y - p(x theta) of each in units of 2^-14, at most 2^14. This is private."""
+    rows = data.rows[start : start + _NOISY_BLOCK].astype(np.float64)
+    piece, rest = pieces(rows, place)
+    values = VALUES[piece] + (slopes_at(piece) * rest >> REST)  # At theta = 0 exactly one half.
+    return rows, data.labels[start : start + _NOISY_BLOCK] * _WHOLE - (values + (1 << _SHORT >> 1) >> _SHORT)
+
+
+def unit_scores(data: Labelled, place: Integers, units: Integers) -> tuple[Integers, int]:
+    """Add up (y - p(x theta)) x over the rows of each unit, and return how long that of one row is at most. Private."""
+    scores = np.zeros((int(units.max(initial=-1)) + 1, data.rows.shape[1]), dtype=np.int64)
+    for start in range(0, len(data.rows), _NOISY_BLOCK):
+        rows, residuals = _residuals(data, place, start)
+        np.add.at(scores, units[start : start + _NOISY_BLOCK], rows.astype(np.int64) * residuals[:, None])
+    return scores, _WHOLE * RADIUS
 
 
 # --- curvature: The second derivative of a logistic fit with noise: what standard errors are made of. ---

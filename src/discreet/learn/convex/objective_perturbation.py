@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from itertools import product
 from math import comb, isqrt
 from typing import TYPE_CHECKING, Final, TypeAlias, final
 
@@ -285,46 +286,85 @@ def _look(rows: Floats, labels: Floats, ridge: float, slope: Floats, place: Floa
 #     delta(epsilon) <= sum over corners of delta_Gauss(epsilon - m kappa; mu^2 = of the sums + of the corners).
 #
 # One corner dominates by far: everything costs hardly more than Gaussian noise of the same size on one gradient.
+#
+# **One person more, with several rows.** A person fills k slots, each of which weighs 1 / k: their loss is the mean
+# over these. It adds to the gradient the sum of t_i u_i / k, each t_i between 0 and 1 and each u_i fixed as above: a
+# point of a zonotope, whose corners are the subsets of the slots, and the corner of j slots is at most j / k long. The
+# loss is convex in that point, so the same bound holds with comb(k, j) corners that move the gradient by j / k. To the
+# second derivative it adds a positive matrix of rank k, not one, but of trace at most `steepest`: its r eigenvalues,
+# next to the ridge, multiply the Jacobian by at most (1 + steepest / (r ridge))^r < exp(steepest / ridge), by the
+# inequality of arithmetic and geometric means. So kappa = steepest / ridge, whatever k is.
+#
 # [KST12, RKW23, DRS22] have the parts; the corners are derived here, and compared with numbers on small worlds.
 
 
 _SCALE_HALVINGS = 24
 _COARSE = 1 << 40  # Of fractions that only set the size of noise.
+_DIFFERENT = 1 << 9  # Squares of corners that are told apart.
 
 
 def delta_bound(
-    epsilon: Fraction, *, kappa: Fraction, sums: Fraction, each: Fraction, problems: int, relation: Relation
+    epsilon: Fraction,
+    *,
+    kappa: Fraction,
+    sums: Fraction,
+    each: Fraction,
+    problems: int,
+    relation: Relation,
+    slots: int = 1,
 ) -> Fraction:
     """Return a delta that all releases together keep at `epsilon`, rounded up.
 
     `sums` is the total mu^2 of the noisy sums, under the relation; `each` is 1 / sigma^2 of each problem, and `kappa`
-    what its Jacobian costs.
+    what its Jacobian costs. One row is added, or one person that fills so many `slots`, of which each weighs 1 / slots.
     """
     left = epsilon - problems * kappa
     if left <= 0:
         return Fraction(1)
     total: arb | int = 0
-    for weight, squares in _corners(problems, relation):
+    for weight, squares in _corners(problems, relation) if slots == 1 else _unit_corners(problems, relation, slots):
         mu_squared = sums + squares * each
         if mu_squared:
             total += weight * profile(mu_squared, left)
     return Fraction(0) if isinstance(total, int) else min(bounds(total)[1], Fraction(1))
 
 
-def _corners(problems: int, relation: Relation) -> list[tuple[int, int]]:
+def _corners(problems: int, relation: Relation) -> list[tuple[int, Fraction]]:
     """List how many choices of corners there are, by the sum of squares of what they move."""
     if relation is Relation.ADD_REMOVE:
-        return [(comb(problems, moved), moved) for moved in range(problems + 1)]
+        return [(comb(problems, moved), Fraction(moved)) for moved in range(problems + 1)]
     return [
-        (comb(problems, once) * comb(problems - once, twice) << once, once + 4 * twice)
+        (comb(problems, once) * comb(problems - once, twice) << once, Fraction(once + 4 * twice))
         for once in range(problems + 1)
         for twice in range(problems - once + 1)
     ]
 
 
-def ridge_for(kappa: Fraction) -> Fraction:
-    """Return a ridge for which log(1 + steepest / ridge) <= kappa, exactly: e^k - 1 >= k + k^2 / 2."""
-    return STEEPEST / (kappa + kappa**2 / 2)
+def _unit_corners(problems: int, relation: Relation, slots: int) -> list[tuple[int, Fraction]]:
+    """List the same for one person that fills slots, with squares rounded up to so many different ones."""
+    if relation is not Relation.ADD_REMOVE:
+        raise InvalidParameter("people with several rows are protected under add-remove")
+    found = {0: 1}
+    for _ in range(problems):
+        wider: dict[int, int] = {}
+        for (squares, weight), moved in product(found.items(), range(slots + 1)):
+            total = squares + moved**2
+            wider[total] = wider.get(total, 0) + weight * comb(slots, moved)
+        found = wider
+    step = -(-problems * slots**2 // _DIFFERENT)
+    rounded: dict[int, int] = {}
+    for squares, weight in found.items():
+        up = -(-squares // step) * step
+        rounded[up] = rounded.get(up, 0) + weight
+    return [(weight, Fraction(squares, slots**2)) for squares, weight in rounded.items()]
+
+
+def ridge_for(kappa: Fraction, slots: int = 1) -> Fraction:
+    """Return a ridge for which the Jacobian costs at most kappa, exactly.
+
+    For one row log(1 + steepest / ridge) <= kappa: e^k - 1 >= k + k^2 / 2. For a person steepest / ridge <= kappa.
+    """
+    return STEEPEST / (kappa + kappa**2 / 2 if slots == 1 else kappa)
 
 
 @final
@@ -343,6 +383,7 @@ class Calibration:
     problems: int = 1
     jacobian_share: Fraction = Fraction(1, 10)  # of epsilon
     sums_share: Fraction = Fraction(1, 4)  # of the rest, in squares of mu
+    slots: int = 1  # that one person fills with rows, of which each weighs 1 / slots
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
@@ -353,6 +394,7 @@ class Calibration:
             problems=positive_integer(self.problems, name="problems"),
             jacobian_share=read_share(self.jacobian_share, name="jacobian_share"),
             sums_share=nonnegative(self.sums_share, name="sums_share"),
+            slots=positive_integer(self.slots, name="slots"),
         )
         if self.delta >= 1 or self.sums_share >= 1:
             raise InvalidParameter("delta and sums_share must be below 1")
@@ -369,7 +411,7 @@ class Calibration:
     @property
     def ridge(self) -> Fraction:
         """The least ridge of each problem."""
-        return ridge_for(self.kappa)
+        return ridge_for(self.kappa, self.slots)
 
     @property
     def mu_squared(self) -> Fraction:
@@ -398,6 +440,7 @@ class Calibration:
                 each=(1 - self.sums_share) * mu_squared / (farthest * self.problems),
                 problems=self.problems,
                 relation=self.relation,
+                slots=self.slots,
             )
             <= self.delta
         )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_rows
+from discreet.adaptive.bounded_memberships import SLOTS, UnitRows, unit_codes, unit_rows
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import significant_up
@@ -47,7 +47,7 @@ class PrivacySpent:
         relation: The neighbouring relation.
         delta: The delta at which epsilon is quoted.
         unit: Whom it protects: each row, or what the ids that were handed over tell apart.
-        max_rows: How many rows of such a unit count at most; None where rows are protected.
+        max_rows: How many rows of such a unit count at most; None where rows are protected, or all rows count.
 
     Examples:
         >>> import numpy as np
@@ -75,6 +75,8 @@ class PrivacySpent:
         if self.max_rows is not None:
             rows = "1 row counts" if self.max_rows == 1 else f"{self.max_rows} rows count"
             told = f"{told} for one {escaped(self.unit)}, of whom at most {rows}"
+        elif self.unit != "row":
+            told = f"{told} for one {escaped(self.unit)} with all their rows"
         return f"{told} ({self.relation.value} neighbours)"
 
     __repr__ = __str__
@@ -91,6 +93,7 @@ class TrainingTable:
     _X: Any = field(repr=False)
     _y: Any = field(repr=False)
     whom: UnitRows | None = None  # whom to protect, where units have several rows
+    fills: bool = False  # whether each unit fills as many slots as it may have rows, so that all weigh the same
     _drawn: list[NDArray[np.int64]] = field(default_factory=list, repr=False)
 
     def __len__(self) -> int:
@@ -102,8 +105,15 @@ class TrainingTable:
         if self.whom is None:
             return slice(None)
         if not self._drawn:
-            self._drawn.append(self.whom.kept(len(self._X)))
+            draw = self.whom.filled if self.fills else self.whom.kept
+            self._drawn.append(draw(len(self._X)))
         return self._drawn[0]
+
+    def filled(self, most: int = SLOTS) -> TrainingTable:
+        """Return the table in which each unit fills exactly `max_rows` slots with its rows, and at most so many."""
+        if self.whom is None:
+            return self
+        return replace(self, whom=self.whom.with_slots(most), fills=True, _drawn=[])
 
     def units(self) -> NDArray[np.int64] | None:
         """Return a number for the unit of each row that counts; None where rows are protected. This is private."""
@@ -111,21 +121,12 @@ class TrainingTable:
 
     @property
     def max_rows(self) -> int:
-        """How many rows of one unit count at most."""
+        """How many rows of one unit count at most, or how many slots each unit fills."""
         return 1 if self.whom is None else self.whom.max_rows
 
     def event_of(self, event: Event) -> Event:
         """Return what one unit spends where one row spends `event`."""
         return event if self.whom is None else self.whom.event_of(event)
-
-    def one_row_each(self, what: str) -> None:
-        """Refuse several rows of a unit for what is proven for one."""
-        if self.max_rows > 1:
-            raise Refused(
-                f"{what} protects units of which one row counts",
-                reason="no bound is proven for several rows of one unit here",
-                way_out="leave max_rows out: then one row of each unit counts, drawn in secret",
-            )
 
     def columns(self) -> list[Any]:
         """Read the features, a column each; whatever stands there is a value or is missing. This is private."""

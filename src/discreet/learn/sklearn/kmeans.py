@@ -283,15 +283,16 @@ class KMeans(PrivateTransformer, ClusterMixin, BaseEstimator):
         self.session = session
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Find the centres."""
-        table = self._table(X, unit=unit, max_rows=max_rows)
+        """Find the centres; with `unit`, of rows that weigh one for each person together."""
+        table = self._table(X, unit=unit, max_rows=max_rows).filled()
         gaussian = self._row_gaussian(table)
         mechanisms = self._mechanisms(1 / gaussian.squared_multiplier)
         with self._paid(table.event_of(mechanisms.event), delta=gaussian.delta or Fraction(0), whom=table.whom):
             self.frame_ = table.frame
             steps = table.steps()
             middle, half = self._middle_and_half()
-            centres, self.cluster_sizes_ = _found(mechanisms, steps)
+            centres, sizes = _found(mechanisms, steps)
+            self.cluster_sizes_ = sizes / table.max_rows
             self.cluster_centers_ = middle + half * centres
             self.n_iter_ = len(mechanisms.steps)
             if self.session is None:

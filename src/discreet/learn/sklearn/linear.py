@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias
 
 from sklearn.base import BaseEstimator, RegressorMixin
 
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact_or_none, nonnegative
 from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds
@@ -35,6 +35,7 @@ LeastSquares: TypeAlias = RefinedRegression | PrivateRegression | NoisyStatistic
 METHODS: Final = ("auto", "refined", "robust", "noisy_statistics", "adassp", "tukey")
 _FEW: Final = 35  # People times mu, for each coefficient; with fewer, Huber fits were the better ones when measured.
 _INFERENCE: Final = Fraction(1, 10)  # Of the budget, for intervals.
+_DIVIDED: Final = ("refined", "noisy_statistics")  # Rows of a unit are divided by their number, and fill no slots.
 
 
 class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
@@ -96,41 +97,40 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
         table, design = self._facts(X, y, unit, max_rows)
-        mechanism, method = self._mechanism(table, design)
+        noise, method = self._gaussian(table.people), read_method(self.method, METHODS)
+        method = automatic(design, noise, table.people) if method == "auto" else method
+        if method not in _DIVIDED:
+            table = table.filled()
+        mechanism = self._mechanism(method, table, design, noise)
         with self._paid(self._event(mechanism, table), delta=self._delta(table.people), whom=table.whom):
             released: Coefficients
             if isinstance(mechanism, PrivateRegression):
-                released = mechanism.release((table.values(), table.target()))
+                released = mechanism.release((table.values(), table.target()), units=table.units())
             else:
                 released = mechanism.release(records(table))
             return self._settle(table, released, method)
 
     @staticmethod
     def _event(mechanism: LeastSquares, table: TrainingTable) -> Event:
-        """Return what one unit spends: where its rows share a weight what one row does, else what a group does."""
-        if isinstance(mechanism, (RefinedRegression, NoisyStatistics)):
+        """Return what one unit spends: what one row does where its rows share a weight or a block, else a group."""
+        if isinstance(mechanism, (RefinedRegression, NoisyStatistics, TukeyRegression)):
             return mechanism.event
         return table.event_of(mechanism.event)
 
-    def _mechanism(self, table: TrainingTable, design: Design) -> tuple[LeastSquares, str]:
+    def _mechanism(self, method: str, table: TrainingTable, design: Design, noise: GaussianNoise) -> LeastSquares:
         """Make the mechanism from public facts."""
-        method, relation, noise = read_method(self.method, METHODS), self._relation(), self._gaussian(table.people)
-        share, of_row = _share(self.inference), self._row_gaussian(table)
-        if method == "auto":
-            # Intervals of Huber fits take rows as independent, which several rows of one person are not.
-            method = automatic(design, noise, table.people) if table.max_rows == 1 else "refined"
+        relation, share, of_row = self._relation(), _share(self.inference), self._row_gaussian(table)
         match method:
             case "tukey":
-                table.one_row_each('method="tukey"')
                 delta = self._delta(table.people)
-                return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta), method
+                return TukeyRegression(design=design, relation=relation, epsilon=self._epsilon(), delta=delta)
             case "adassp":
-                return AdaSSP(design=design, relation=relation, noise=of_row, public_rows=table.size), method
+                return AdaSSP(design=design, relation=relation, noise=of_row, public_rows=table.size)
             case "robust":
-                check_intervals(bool(share), table)
-                return m_estimate(design, relation, of_row, RegressionNewton(inference=bool(share))), method
+                schedule = RegressionNewton(inference=bool(share))
+                return m_estimate(design, relation, of_row, schedule, slots=table.max_rows)
             case _:
-                return looking(method, design, relation, noise, table, share), method
+                return looking(method, design, relation, noise, table, share)
 
 
 class Ridge(LinearModel, RegressorMixin, BaseEstimator):
@@ -224,16 +224,6 @@ def looking(
     )
 
 
-def check_intervals(inference: bool, table: TrainingTable) -> None:
-    """Refuse intervals that take rows as independent where several are of one unit."""
-    if inference and table.max_rows > 1:
-        raise Refused(
-            "intervals of Huber fits take rows as independent, and several rows of one unit are not",
-            way_out='say inference=False; leave max_rows out, so that one row of each counts; or take method="refined" '
-            "of LinearRegression, whose intervals are by unit",
-        )
-
-
 def _share(inference: bool) -> Fraction:
     return _INFERENCE if read_flag(inference, name="inference") else Fraction(0)
 
@@ -319,18 +309,20 @@ class RobustRegressor(LinearModel, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
         table, design = self._facts(X, y, unit, max_rows)
+        table = table.filled()
         mechanism = self._mechanism(table, design)
         with self._paid(table.event_of(mechanism.event), delta=self._delta(table.people), whom=table.whom):
             name = "Huber" if self.psi is None else type(self.psi).__name__
-            return self._settle(table, mechanism.release((table.values(), table.target())), f"{name}, {self.method}")
+            released = mechanism.release((table.values(), table.target()), units=table.units())
+            return self._settle(table, released, f"{name}, {self.method}")
 
     def _mechanism(self, table: TrainingTable, design: Design) -> PrivateRegression:
-        check_intervals(read_flag(self.inference, name="inference"), table)
         return m_estimate(
             design,
             self._relation(),
             self._row_gaussian(table),
-            self._schedule(table.people),
+            self._schedule(None if table.people is None else table.people * table.max_rows),
+            slots=table.max_rows,
             psi=_HUBER if self.psi is None else self.psi,
             scale=exact_or_none(self.scale, name="scale"),
             leverage=exact_or_none(self.leverage, name="leverage"),
@@ -353,6 +345,7 @@ def m_estimate(
     noise: GaussianNoise,
     schedule: RegressionSchedule,
     *,
+    slots: int = 1,
     psi: Psi = _HUBER,
     scale: Fraction | None = None,
     leverage: Fraction | None = None,
@@ -369,4 +362,5 @@ def m_estimate(
         leverage=usual_leverage(len(features)) if leverage is None else leverage,
         units=tuple((grid.high - grid.low) / 2 for grid in features),
         scale=scale,
+        slots=slots,
     )

@@ -13,19 +13,26 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from discreet.adaptive.bounded_memberships import SLOTS
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
-from discreet.learn.convex.logistic_gradient import FINE, Labelled
+from discreet.learn.convex.logistic_gradient import FINE, Labelled, unit_scores
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame
 from discreet.learn.sklearn.linear_model import Summary, SummaryRow, read_method
-from discreet.learn.sklearn.logistic_plan import LogisticCoordinates, NewtonPlan, ObjectivePlan, standardised
+from discreet.learn.sklearn.logistic_plan import (
+    LogisticCoordinates,
+    NewtonPlan,
+    ObjectivePlan,
+    standardised,
+)
 from discreet.learn.sklearn.moments import coarser
 from discreet.learn.sklearn.validation import combined
 from discreet.mechanisms.parameters import read_confidence, read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.functionals import quantile
+from discreet.robust.least_squares import CAUTION
 from discreet.robust.reweighting import lengths
 
 __all__ = ["Estimates", "Fits", "LogisticRegression", "fitted"]
@@ -111,19 +118,27 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.session = session
 
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Pay for the whole fit, then read the rows."""
+        """Pay for the whole fit, then read the rows; with `unit`, a person's loss is the mean over their rows."""
         table = self._table(X, y, unit=unit, max_rows=max_rows)
-        table.one_row_each("LogisticRegression")
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
+        table = table.filled(self._most_slots(len(classes)))
         plan = self._plan(table, len(classes))
-        with self._paid(plan.event, delta=self._delta(table.people), whom=table.whom):
-            fits = fitted(plan, table.frame, table.steps(), table.codes(classes))
+        event = table.event_of(plan.event) if isinstance(plan, NewtonPlan) else plan.event
+        with self._paid(event, delta=self._delta(table.people), whom=table.whom):
+            units = table.units() if plan.slots > 1 else None
+            fits = fitted(plan, table.frame, table.steps(), table.codes(classes), units)
             self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
             self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
             self._estimates = Estimates(fits.estimates, fits.errors, fits.hidden)
             return self
+
+    def _most_slots(self, classes: int) -> int:
+        """Return how many rows of a person are worth their price: corners of minima multiply over the problems."""
+        if read_method(self.method, _METHODS) == "newton" or classes == 2:
+            return SLOTS
+        return max(1, SLOTS // classes)
 
     def _plan(self, table: TrainingTable, classes: int) -> ObjectivePlan | NewtonPlan:
         features, problems = len(table.frame.bounds), 1 if classes == 2 else classes
@@ -138,7 +153,8 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
                 has_intercept=intercept,
                 relation=self._relation(),
                 problems=problems,
-                noise=self._gaussian(table.people),
+                noise=self._row_gaussian(table),
+                slots=table.max_rows,
             )
         return ObjectivePlan.for_budget(
             self._epsilon(),
@@ -150,6 +166,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             inference=inference,
             ridge=wish,
             people=table.people,
+            slots=table.max_rows,
         )
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -239,9 +256,18 @@ class LogisticFit:
     hidden: Floats | None = None  # the direction that the noise hides most, where it hides any
 
 
-def fitted(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Fits:
-    """Measure columns and lengths, then fit one problem after the other. It must have been paid for."""
-    ground = _prepared(plan, frame, steps, codes)
+def fitted(
+    plan: ObjectivePlan | NewtonPlan,
+    frame: FeatureFrame,
+    steps: Integers,
+    codes: Integers,
+    units: Integers | None = None,
+) -> Fits:
+    """Measure columns and lengths, then fit one problem after the other. It must have been paid for.
+
+    `units` are whose each row is, where each unit fills the slots of the plan.
+    """
+    ground = replace(_prepared(plan, frame, steps, codes), units=units)
     labels = [1] if plan.problems == 1 else range(plan.problems)
     fits = [_fit(plan, ground, (codes == label).astype(np.int64)) for label in labels]
     errors = [fit.errors for fit in fits if fit.errors is not None]
@@ -261,6 +287,7 @@ class Ground:
     coordinates: LogisticCoordinates
     standard: Floats = field(repr=False)
     inside: NDArray[np.bool_] = field(repr=False)
+    units: Integers | None = field(default=None, repr=False)
 
     def rows(self, coordinates: LogisticCoordinates) -> Integers:
         return coordinates.rows(self.standard, self.inside)
@@ -287,7 +314,8 @@ def _prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Inte
 def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
     """Return how many rows may be shortened: as many as move a gradient by about its noise, or as sampling does."""
     people = max(count, 0.0)
-    return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), math.sqrt(people)), people / 4)
+    sampled = math.sqrt(people * plan.slots)
+    return min(max(plan.features / math.sqrt(plan.preparation.mu_squared), sampled), people / 4)
 
 
 def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
@@ -309,7 +337,9 @@ def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> Logi
     pull = inverse @ (float(objective.ridge) * place / factors**2)
     noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
     last = float(objective.output_variance) * 4.0**-FINE * factors**2
-    covariance = inverse @ (curvature + np.diag(noise)) @ inverse + np.diag(last)
+    data = Labelled(ground.rows(even), labels)
+    meat = _score_squares(plan, data, place, ground.units, curvature)
+    covariance = inverse @ (meat + np.diag(noise)) @ inverse + np.diag(last)
     errors = _errors(even.turn, covariance, hidden is None)
     return LogisticFit(plain.turn @ found, even.turn @ (place + pull), errors, hidden)
 
@@ -326,9 +356,29 @@ def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFi
     move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
     inverse, hidden = _inverse(curvature, matrix.deviation)
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
-    covariance = inverse @ (curvature + noise * np.eye(plan.dimension)) @ inverse
+    meat = _score_squares(plan, data, place + move, ground.units, curvature)
+    covariance = inverse @ (meat + noise * np.eye(plan.dimension)) @ inverse
     found = turn @ (place + move)
     return LogisticFit(found, found, _errors(turn, covariance, hidden is None), hidden)
+
+
+def _score_squares(
+    plan: ObjectivePlan | NewtonPlan, data: Labelled, place: Floats, units: Integers | None, curvature: Floats
+) -> Floats:
+    """Return how scores vary: as the curvature where rows are independent, else measured by unit. [LZ86]
+
+    The mean of the scores of a unit lies in the unit ball, as the score of one row does.
+    """
+    squares = plan.squares
+    if squares is None or units is None:
+        return curvature
+    scores, longest = unit_scores(data, _steps(place), units)
+    radius = longest * plan.slots
+    measured = squares.measure(scores, np.full(len(scores), radius), radius)
+    values, vectors = np.linalg.eigh(measured)
+    # As for least squares: somewhat larger than it looks, for noise may have made it smaller.
+    found = (vectors * (np.maximum(values, 0.0) + 2 * CAUTION * squares.deviation)) @ vectors.T
+    return np.asarray(found * plan.slots**2, dtype=np.float64)
 
 
 def _steps(place: Floats) -> Integers:

@@ -19,6 +19,7 @@ from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy import events
 from discreet.privacy.relation import Relation
+from discreet.robust.least_squares import ResidualSquares
 from discreet.robust.regression_design import HALF
 from discreet.robust.tail_bounds import Tails
 
@@ -37,6 +38,7 @@ _MOMENTS: Final = Fraction(1, 8)  # Of all squares of mu.
 _LENGTHS: Final = Fraction(3, 100)
 _OUTPUT: Final = Fraction(1, 500)
 _CURVATURE: Final = Fraction(1, 10)
+_SQUARES: Final = Fraction(1, 10)  # For what scores of people vary, where these have several rows.
 _JACOBIANS: Final = tuple(Fraction(part, 20) for part in (1, 2, 4, 6))
 _PREPARED: Final = 1 << 20
 _LEAST_RIDGE: Final = Fraction(1, 128)  # Nothing next to one row in a hundred; a smaller one is harder to certify.
@@ -74,12 +76,16 @@ class Preparation:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectivePlan:
-    """One minimum with a random slope for each problem; what intervals need comes from a matrix measured at its end."""
+    """One minimum with a random slope for each problem; what intervals need comes from matrices measured at its end.
+
+    Where each unit fills several slots, sums and losses are over slots, and have the noise and the ridge of one row a
+    unit times the number of slots.
+    """
 
     features: int
     has_intercept: bool
     calibration: Calibration
-    ridge: Fraction  # at least that of the calibration
+    ridge: Fraction  # at least that of the calibration, where a unit weighs one row
     inference: bool
     rows: int  # prepared for
 
@@ -96,9 +102,11 @@ class ObjectivePlan:
         inference: bool,
         ridge: Fraction | None,
         people: int | None,
+        slots: int = 1,
     ) -> ObjectivePlan:
         """Divide epsilon and delta; a larger ridge than privacy needs is the caller's wish."""
-        sums = _MOMENTS + _LENGTHS + _OUTPUT + (_CURVATURE if inference else 0)
+        matrices = _CURVATURE + (_SQUARES if slots > 1 else 0)
+        sums = _MOMENTS + _LENGTHS + _OUTPUT + (matrices if inference else 0)
         choices = [
             Calibration(
                 epsilon=epsilon,
@@ -107,6 +115,7 @@ class ObjectivePlan:
                 problems=problems,
                 jacobian_share=share,
                 sums_share=sums,
+                slots=slots,
             )
             for share in (_JACOBIANS if people is not None else (Fraction(1, 10),))
         ]
@@ -117,8 +126,12 @@ class ObjectivePlan:
             calibration=chosen,
             ridge=max(chosen.ridge, ridge or Fraction(0), _LEAST_RIDGE),
             inference=inference,
-            rows=max(_PREPARED, 4 * (people or 0)),
+            rows=max(_PREPARED, 4 * (people or 0)) * slots,
         )
+
+    @property
+    def slots(self) -> int:
+        return self.calibration.slots
 
     @property
     def method(self) -> str:
@@ -147,7 +160,9 @@ class ObjectivePlan:
     @property
     def preparation(self) -> Preparation:
         return Preparation(
-            features=self.features, relation=self.calibration.relation, mu_squared=self.calibration.mu_squared
+            features=self.features,
+            relation=self.calibration.relation,
+            mu_squared=self.calibration.mu_squared / self.slots**2,
         )
 
     @property
@@ -159,8 +174,8 @@ class ObjectivePlan:
         """Of each problem."""
         return ObjectivePerturbation(
             dimension=self.dimension,
-            mu_squared=self.calibration.each,
-            ridge=self.ridge,
+            mu_squared=self.calibration.each / self.slots**2,
+            ridge=self.ridge * self.slots,
             output_mu_squared=self.calibration.mu_squared * _OUTPUT / self.problems,
             rows=self.rows,
         )
@@ -168,7 +183,7 @@ class ObjectivePlan:
     @property
     def curvature(self) -> LogisticCurvature | None:
         """Of each problem."""
-        share = self.calibration.mu_squared * _CURVATURE / self.problems
+        share = self.calibration.mu_squared * _CURVATURE / (self.problems * self.slots**2)
         return (
             LogisticCurvature(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
             if self.inference
@@ -176,10 +191,22 @@ class ObjectivePlan:
         )
 
     @property
+    def squares(self) -> ResidualSquares | None:
+        """Of each problem, where units have several rows: what the sums of their scores vary."""
+        share = self.calibration.mu_squared * _SQUARES / self.problems
+        return (
+            ResidualSquares(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
+            if self.inference and self.slots > 1
+            else None
+        )
+
+    @property
     def sums_spent(self) -> Fraction:
-        """What preparation, ends of searches and matrices spend together, in squares of mu."""
-        each = self.objective.output_mu_squared + (self.curvature.event.mu_squared if self.curvature else 0)
-        return self.preparation.spent + self.problems * each
+        """What preparation, ends of searches and matrices cost one unit together, in squares of mu."""
+        curvature = self.curvature.event.mu_squared * self.slots**2 if self.curvature else 0
+        squares = self.squares.event.mu_squared if self.squares else 0
+        each = self.objective.output_mu_squared + curvature + squares
+        return self.preparation.spent * self.slots**2 + self.problems * each
 
 
 def best_jacobian_share(choices: list[Calibration], people: int, features: int) -> Calibration:
@@ -204,18 +231,23 @@ _EARLY: Final = (2, 2, 2)
 _MATRIX: Final = 4
 _LAST: Final = 8
 _ALL: Final = _GRAM + sum(_EARLY) + _MATRIX + _LAST
+_MEAT: Final = 3  # The matrix of the scores of people, where these have several rows.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewtonPlan:
-    """A few long steps, each over a noisy matrix along a noisy gradient: Gaussian privacy, which composes exactly."""
+    """A few long steps, each over a noisy matrix along a noisy gradient: Gaussian privacy, which composes exactly.
+
+    Where each unit fills several slots, `noise` and `event` are of one slot, and a unit spends what a group does.
+    """
 
     features: int
     has_intercept: bool
     relation: Relation
     problems: int
     noise: GaussianNoise
+    slots: int = 1
 
     @property
     def method(self) -> str:
@@ -239,7 +271,8 @@ class NewtonPlan:
         return Preparation(features=self.features, relation=self.relation, mu_squared=self.mu_squared)
 
     def _part(self, weight: int) -> Fraction:
-        return self.mu_squared * (1 - _MOMENTS - _LENGTHS) * weight / (_ALL * self.problems)
+        parts = _ALL + (_MEAT if self.slots > 1 else 0)
+        return self.mu_squared * (1 - _MOMENTS - _LENGTHS) * weight / (parts * self.problems)
 
     def _matrix(self, weight: int) -> LogisticCurvature:
         return LogisticCurvature(dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight))
@@ -266,9 +299,18 @@ class NewtonPlan:
         return self._scores(_LAST)
 
     @property
+    def squares(self) -> ResidualSquares | None:
+        """Where units have several rows: what the sums of their scores vary; its mu is that of one unit."""
+        if self.slots == 1:
+            return None
+        share = self._part(_MEAT) * self.slots**2
+        return ResidualSquares(dimension=self.dimension, relation=self.relation, mu_squared=share)
+
+    @property
     def event(self) -> events.GDP:
         each = [part.event.mu_squared for part in (self.gram, self.matrix)]
         each += [part.event.mu_squared for part in (*self.early, self.last)]
+        each += [self.squares.event.mu_squared / self.slots**2] if self.squares is not None else []
         return events.GDP(mu_squared=self.preparation.spent + self.problems * sum(each, Fraction(0)))
 
 

@@ -79,8 +79,8 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.session = session
 
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Measure the moments and derive the law of each class."""
-        table = self._table(X, y, unit=unit, max_rows=max_rows)
+        """Measure the moments and derive the law of each class; with `unit`, those of people, each counted once."""
+        table = self._table(X, y, unit=unit, max_rows=max_rows).filled()
         floor = float(positive(self.var_smoothing, name="var_smoothing"))
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
@@ -96,13 +96,13 @@ class GaussianNB(PrivatePredictor, ClassifierMixin, BaseEstimator):
         with self._paid(table.event_of(moments.event), delta=gaussian.delta or Fraction(0), whom=table.whom):
             measured = moments.measure(coarser(table.steps(), moments.reach), table.codes(classes))
             self.classes_, self.frame_ = classes, table.frame
-            self._settle(measured, floor)
+            self._settle(measured, floor, table.max_rows)
             return self
 
-    def _settle(self, measured: ClassSums, floor: float) -> None:
+    def _settle(self, measured: ClassSums, floor: float, slots: int) -> None:
         found = class_laws(measured, floor)
         middle, half = self._middle_and_half()
-        self.class_count_ = found.sizes
+        self.class_count_ = found.sizes / slots
         self.class_prior_ = found.sizes / found.sizes.sum()
         self.theta_ = middle + half * found.means
         self.var_ = half**2 * found.variances

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from torch import Tensor, nn
 from torch.nn import functional
 
+from discreet.adaptive.bounded_memberships import unit_rows
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.learn.sklearn.base import PrivacySpent, PrivatePredictor, TrainingTable
@@ -42,8 +44,11 @@ class _Network(PrivatePredictor):
     clip: Any
     verbose: bool
 
-    def _train(self, table: TrainingTable, outputs: int, target: Tensor, loss: Any, fill: Any) -> None:
+    def _train(
+        self, table: TrainingTable, outputs: int, target: Tensor, loss: Any, fill: Any, unit: Any, max_rows: int | None
+    ) -> None:
         """Pay, then fill the tables and train. Until the run is paid for there are zeros in them."""
+        whom = unit_rows(unit, max_rows, Relation.ADD_REMOVE)
         module = self._module(self.n_features_in_, outputs)
         rows = torch.zeros((len(target), self.n_features_in_))
         shown = read_flag(self.verbose, name="verbose")
@@ -58,7 +63,10 @@ class _Network(PrivatePredictor):
             loss=loss,
             epsilon=self._epsilon(),
             delta=self._delta(self.public_rows),
-            public_rows=self._size(),
+            public_rows=self._size() if whom is None else None,
+            public_units=None if whom is None else self._size(),
+            unit="row" if whom is None else unit,
+            max_rows=None if whom is None else whom.max_rows,
             batch_size=self._batch(),
             epochs=self.epochs,
             clip=self.clip,
@@ -71,7 +79,10 @@ class _Network(PrivatePredictor):
             fill(target)
             private.fit(progress=shown)
         self.frame_, self.plan_, self.module_ = table.frame, plan, module.eval()
-        self.privacy_spent_ = PrivacySpent(event=plan.event, relation=Relation.ADD_REMOVE, delta=plan.delta)
+        spent = PrivacySpent(event=plan.event, relation=Relation.ADD_REMOVE, delta=plan.delta)
+        if whom is not None:
+            spent = replace(spent, unit=getattr(getattr(self.session, "unit", None), "noun", whom.noun))
+        self.privacy_spent_ = spent
 
     def _facts(self, X: Any, y: Any, *, y_numeric: bool) -> TrainingTable:
         if self._relation() is not Relation.ADD_REMOVE:
@@ -136,7 +147,8 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
     Rows are clamped to `bounds` and moved to [-1, 1] before the module sees them. `module` is a torch module, of which
     a copy is trained, or a function (inputs, outputs) that makes one; a small one is made if there is none.
 
-    Guarantee   (epsilon, delta) for adding or removing a row; the whole training is charged before a row is read.
+    Guarantee   (epsilon, delta) for adding or removing a row, or a unit with all its rows where `fit` is handed ids of
+                units (user-level DP-SGD); the whole training is charged before a row is read.
     Theorem     See `make_private`. [ACGMMTZ16]
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
 
@@ -144,7 +156,7 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         module: A torch module that returns logits, or a function (inputs, outputs) that makes one.
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        public_rows: About how many rows there are, a public number.
+        public_rows: About how many rows there are, a public number; of units, where they are protected.
         bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         classes: The public classes.
         epochs: How often each row takes part, on average.
@@ -201,8 +213,8 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         self.relation = relation
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train the module; every row takes part in each step by a secret coin."""
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Train the module; every row takes part in each step by a secret coin, or every unit, with `max_rows` rows."""
         table = self._facts(X, y, y_numeric=False)
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
@@ -211,7 +223,9 @@ class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
         def fill(target: Tensor) -> None:
             target.copy_(torch.from_numpy(table.codes(classes)))
 
-        self._train(table, len(classes), torch.zeros(len(table), dtype=torch.int64), _cross_entropy, fill)
+        self._train(
+            table, len(classes), torch.zeros(len(table), dtype=torch.int64), _cross_entropy, fill, unit, max_rows
+        )
         self.classes_ = classes
         return self
 
@@ -233,7 +247,8 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
     Rows are clamped to `bounds` and the target to `target_bounds`; predictions stay within these. `module` is as for
     `DPClassifier`.
 
-    Guarantee   (epsilon, delta) for adding or removing a row; the whole training is charged before a row is read.
+    Guarantee   (epsilon, delta) for adding or removing a row, or a unit with all its rows where `fit` is handed ids of
+                units (user-level DP-SGD); the whole training is charged before a row is read.
     Theorem     See `make_private`. [ACGMMTZ16]
     Utility     grows with rows more than with epochs; a batch of a sixteenth of the rows is a good start.
 
@@ -241,7 +256,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         module: A torch module with one output, or a function (inputs, outputs) that makes one.
         epsilon: What a fit spends.
         delta: The delta that goes with epsilon.
-        public_rows: About how many rows there are, a public number.
+        public_rows: About how many rows there are, a public number; of units, where they are protected.
         bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         epochs: How often each row takes part, on average.
@@ -298,8 +313,8 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         self.relation = relation
         self.session = session
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train the module; every row takes part in each step by a secret coin."""
+    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+        """Train the module; every row takes part in each step by a secret coin, or every unit, with `max_rows` rows."""
         low, high = self._within()
         grid = Grid.between(low, high)
         table = self._facts(X, y, y_numeric=True)
@@ -307,7 +322,7 @@ class DPRegressor(_Network, RegressorMixin, BaseEstimator):
         def fill(target: Tensor) -> None:
             target.copy_(torch.from_numpy(centred(grid, table.target()) / HALF))
 
-        self._train(table, 1, torch.zeros(len(table)), _squared_error, fill)
+        self._train(table, 1, torch.zeros(len(table)), _squared_error, fill, unit, max_rows)
         self.target_range_ = (float(low), float(high))
         return self
 

@@ -323,8 +323,8 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         self.session = session
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Measure the covariance and find its eigenvectors."""
-        table = self._table(X, unit=unit, max_rows=max_rows)
+        """Measure the covariance and find its eigenvectors; with `unit`, rows weigh one for each person together."""
+        table = self._table(X, unit=unit, max_rows=max_rows).filled()
         kept = self._kept()
         delta = self._delta(table.people)
         mechanisms = self._mechanisms(table, delta)
@@ -351,18 +351,17 @@ class PCA(PrivateTransformer, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def _mechanisms(self, table: TrainingTable, delta: Fraction) -> _PCAMechanisms:
         if self.coverage is None:
             return _PCAMechanisms(None, 1 / self._row_gaussian(table).squared_multiplier)
-        table.one_row_each("coverage=… of PCA")
-        coverage, relation = read_share(self.coverage, name="coverage"), self._relation()
+        coverage, relation, slots = read_share(self.coverage, name="coverage"), self._relation(), table.max_rows
         mu_squared = shared_mu_squared(self._epsilon(), delta, relation, share=_RADIUS, choices=1)
         centring = Centring(
             dimension=self.n_features_in_,
             relation=relation,
             size=table.size,
             coverage=coverage,
-            mu_squared=_MEAN * mu_squared,
-            epsilon=choice_epsilon(_RADIUS * mu_squared, 1),
+            mu_squared=_MEAN * mu_squared / slots**2,
+            epsilon=choice_epsilon(_RADIUS * mu_squared, 1) / slots,
         )
-        return _PCAMechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared)
+        return _PCAMechanisms(centring, (1 - _MEAN - _RADIUS) * mu_squared / slots**2)
 
     def _event(self, mechanisms: _PCAMechanisms) -> Event:
         # The cost of the moments is that of mu, whatever radius will be found.

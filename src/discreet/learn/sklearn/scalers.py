@@ -94,14 +94,14 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
         self.session = session
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Measure the mean and the deviation of each column."""
-        table = self._table(X, unit=unit, max_rows=max_rows)
+        """Measure the mean and the deviation of each column; with `unit`, rows weigh one for each person together."""
+        table = self._table(X, unit=unit, max_rows=max_rows).filled()
         limit = positive(self.limit, name="limit")
         flags = read_flag(self.with_mean, name="with_mean"), read_flag(self.with_std, name="with_std")
         delta = self._delta(table.people)
         moments, ranges = self._mechanisms(table, delta)
         if ranges is not None:
-            ranges.check_size(table.people)
+            ranges.check_size(table.people, table.max_rows)
         event: Event = moments.event if ranges is None else Composed([ranges.event, moments.event])
         with self._paid(table.event_of(event), delta=delta, whom=table.whom):
             columns = table.columns()
@@ -113,16 +113,15 @@ class StandardScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin,
     def _mechanisms(self, table: TrainingTable, delta: Fraction) -> tuple[ClassMoments, PrivateRanges | None]:
         if self.coverage is None:
             return self._moments(1 / self._row_gaussian(table).squared_multiplier), None
-        table.one_row_each("coverage=… of StandardScaler")
-        choices = 2 * self.n_features_in_
+        choices, slots = 2 * self.n_features_in_, table.max_rows
         mu_squared = shared_mu_squared(self._epsilon(), delta, self._relation(), share=_RANGES, choices=choices)
         ranges = PrivateRanges(
             widest=table.frame,
             coverage=read_share(self.coverage, name="coverage"),
-            epsilon=choice_epsilon(_RANGES * mu_squared, choices),
+            epsilon=choice_epsilon(_RANGES * mu_squared, choices) / slots,
             relation=self._relation(),
         )
-        return self._moments((1 - _RANGES) * mu_squared), ranges
+        return self._moments((1 - _RANGES) * mu_squared / slots**2), ranges
 
     def _moments(self, mu_squared: Fraction) -> ClassMoments:
         return ClassMoments(
@@ -209,19 +208,18 @@ class MinMaxScaler(PrivateTransformer, OneToOneFeatureMixin, TransformerMixin, B
         self.session = session
 
     def fit(self, X: Any, y: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Choose bounds for each column."""
-        table = self._table(X, unit=unit, max_rows=max_rows)
-        table.one_row_each("MinMaxScaler")
+        """Choose bounds for each column; with `unit`, rows weigh one for each person together."""
+        table = self._table(X, unit=unit, max_rows=max_rows).filled()
         low, high = read_ends(self.feature_range, "feature_range")
         delta = Fraction(0) if self.delta is None else self._delta(table.people)
         ranges = PrivateRanges(
             widest=table.frame,
             coverage=read_share(self.coverage, name="coverage"),
-            epsilon=self._each(delta),
+            epsilon=self._each(delta) / table.max_rows,
             relation=self._relation(),
         )
-        ranges.check_size(table.people)
-        with self._paid(ranges.event, delta=delta, whom=table.whom):
+        ranges.check_size(table.people, table.max_rows)
+        with self._paid(table.event_of(ranges.event), delta=delta, whom=table.whom):
             self.frame_ = ranges.find(table.columns())
             self.data_min_, self.data_max_ = self.frame_.limits.T
             self.scale_ = float(high - low) / (self.data_max_ - self.data_min_)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from inspect import signature
 from typing import Any, ClassVar, NoReturn, Self, TypeAlias, final
 
 import numpy as np
@@ -17,14 +18,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet import noise
-from discreet.adaptive.bounded_memberships import UnitRows, unit_rows
+from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_rows
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
-from discreet.frames.column import as_column
+from discreet.frames.column import as_column, taken
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.pipeline_guard import answered_for
-from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, named, nearness, read_classes, rightness
+from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, added_up, named, nearness, read_classes, rightness
 from discreet.mechanisms.grid import nearest_floats, number_rows
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.parameters import read_share
@@ -36,6 +37,7 @@ from discreet.privacy.relation import Relation
 __all__ = ["Prepaid", "PrivateSearch", "prepared", "private_parameters", "quote", "together"]
 
 Bools: TypeAlias = NDArray[np.bool_]
+Integers: TypeAlias = NDArray[np.int64]
 
 _CHOICE = Fraction(1, 10)  # Of epsilon, where a row may count for the fits and for the choice.
 
@@ -67,6 +69,15 @@ class _SearchPlan:
         return together(fits if self.chooser.relation is Relation.ADD_REMOVE else [*fits, self.chooser.event])
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _SearchRows:
+    """The places of the rows that are fitted, or of those that are scored, and whose they are. Private."""
+
+    places: Integers = field(repr=False)
+    units: Integers | None = field(default=None, repr=False)
+
+
 class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
     """Fit an estimator with each of some parameters, and keep the fit that predicts best, for one known price.
 
@@ -77,7 +88,8 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
     Guarantee   (epsilon, delta), for all fits and the choice together; known, and charged, before anything is read.
     Theorem     Given the coins, a row is in all fits or in the choice. The fits compose; the choice is permute-and-flip
                 on the number of right predictions (or how near they are), which a row moves one way, by at most one.
-                What holds given any coins holds for the mixture. [MS20, DMNS06]
+                What holds given any coins holds for the mixture. Units have one coin for all their rows, fits that
+                protect units, and the mean of the points of their rows. [MS20, DMNS06]
     Utility     the chosen fit predicts at most (1 / epsilon) ln(candidates / b) rows worse than the best, with chance
                 1 - b; each fit has about 1 / sqrt(candidates) of the budget, so few candidates are better than many.
 
@@ -129,8 +141,8 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         self.session = session
 
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
-        """Price, charge, fit all candidates and choose one; with `unit`, ids one a row, one row of each unit counts."""
-        whom = _one_row(unit_rows(unit, max_rows, self._relation()))
+        """Price, charge, fit all candidates and choose one; with `unit`, ids one a row, whole units are protected."""
+        whom = unit_rows(unit, max_rows, self._relation())
         self._check_encoders()
         if self.session is None:
             X, y = self._checked(X, y, y_numeric=False)
@@ -141,14 +153,24 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
         self._check_labels(y)
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
-        plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found))
+        plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found, whom=whom))
         with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0), whom=whom):
-            counts = _counting(whom, len(X))
-            fits = answered_for(lambda: self._fitted(plan, X, y, counts & ~aside))
-            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, counts & aside, within)).value
+            fitted, scored = self._divided(whom, aside)
+            fits = answered_for(lambda: self._fitted(plan, X, y, fitted, whom))
+            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, scored, within)).value
             self.best_params_ = settings[self.best_index_]
             self.best_estimator_ = self._ours(fits[self.best_index_])
             return self
+
+    def _divided(self, whom: UnitRows | None, aside: Bools) -> tuple[_SearchRows, _SearchRows]:
+        """Divide rows by their coins, or units by one coin each: all rows of a unit go one way. This is private."""
+        if whom is None:
+            return _SearchRows(np.flatnonzero(~aside)), _SearchRows(np.flatnonzero(aside))
+        places = whom.kept(len(aside))
+        units = unit_codes(taken(whom.ids(), places))
+        share = read_share(self.holdout, name="holdout")
+        coins = noise.bernoulli(share, int(units.max(initial=-1)) + 1).astype(bool)[units]
+        return _SearchRows(places[~coins], units[~coins]), _SearchRows(places[coins], units[coins])
 
     def _check_encoders(self) -> None:
         """Refuse steps that code texts: candidates are handed numbers, and a text would be a gap."""
@@ -201,7 +223,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             if self.session is None and values[key] is not None:
                 read_classes(values[key], y, has_session=False)
 
-    def _plan(self, settings: list[dict[str, Any]], *, rows: int, classes: Any) -> _SearchPlan:
+    def _plan(
+        self, settings: list[dict[str, Any]], *, rows: int, classes: Any, whom: UnitRows | None = None
+    ) -> _SearchPlan:
         relation, delta = self._relation(), self._delta_or_none()
         spent = self._epsilon()
         chooser = PermuteAndFlip(
@@ -216,7 +240,8 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
 
         def plan(factor: Fraction) -> _SearchPlan:
             fits = tuple(self._candidate(one, classes, factor, delta, len(settings)) for one in settings)
-            prices = tuple(quote(fit, rows=size, columns=self.n_features_in_, names=self._names()) for fit in fits)
+            columns, names = self.n_features_in_, self._names()
+            prices = tuple(quote(fit, rows=size, columns=columns, names=names, whom=whom) for fit in fits)
             return _SearchPlan(fits=fits, prices=prices, chooser=chooser)
 
         _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
@@ -251,26 +276,27 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         rows = positive_integer(self.public_rows, name="public_rows")
         return {"public_rows": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
 
-    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, taken: Bools) -> list[Any]:
+    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, chosen: _SearchRows, whom: UnitRows | None) -> list[Any]:
         """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
-        rows, target = named(self._read(X, taken), self._names()), _picked(y, taken)
+        rows, target = named(self._read(X, chosen), self._names()), _picked(y, chosen)
         fits = []
         for fit, price in zip(plan.fits, plan.prices, strict=True):
-            payer = Prepaid(list(price))
+            payer = Prepaid(list(price), _account(whom))
             names = private_parameters(fit, "session")
-            fits.append(fit.set_params(**dict.fromkeys(names, payer)).fit(rows, target))
+            given = _units_for(fit, whom, chosen.units)
+            fits.append(fit.set_params(**dict.fromkeys(names, payer)).fit(rows, target, **given))
         return fits
 
-    def _scores(self, fits: list[Any], X: Any, y: Any, aside: Bools, within: Pair | None) -> list[int]:
+    def _scores(self, fits: list[Any], X: Any, y: Any, chosen: _SearchRows, within: Pair | None) -> list[int]:
         """Return how well each fit does on the rows that were put aside. This is private."""
-        rows, target = self._read(X, aside), _picked(y, aside)
+        rows, target = self._read(X, chosen), _picked(y, chosen)
         if within is None:
-            return [rightness(fit, rows, target) for fit in fits]
-        return [nearness(fit, rows, nearest_floats(target), within) for fit in fits]
+            return [added_up(rightness(fit, rows, target), chosen.units) for fit in fits]
+        return [added_up(nearness(fit, rows, nearest_floats(target), within), chosen.units) for fit in fits]
 
-    def _read(self, X: Any, chosen: Bools) -> NDArray[np.float64]:
+    def _read(self, X: Any, chosen: _SearchRows) -> NDArray[np.float64]:
         """Read some rows as floats, NaN where there is no number. This is private."""
-        return number_rows(X)[chosen]
+        return number_rows(X)[chosen.places]
 
     def _ours(self, fit: Any) -> Any:
         """Hand the fit the session of this search: whoever fits or scores it again is charged or refused."""
@@ -318,24 +344,28 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def _one_row(whom: UnitRows | None) -> UnitRows | None:
-    """Refuse several rows of a unit: some would be fitted and others scored, for the price of one."""
-    if whom is not None and whom.max_rows > 1:
-        raise Refused(
-            "a search protects units of which one row counts",
-            reason="rows of one unit would be among those that are fitted and those that are scored",
-            way_out="leave max_rows out: then one row of each unit counts, drawn in secret",
-        )
-    return whom
+def _account(whom: UnitRows | None) -> str:
+    """Return whom candidates charge for: units, or rows where one row of each unit is handed to them."""
+    return whom.noun if whom is not None and whom.max_rows > 1 else "row"
 
 
-def _counting(whom: UnitRows | None, size: int) -> Bools:
-    """Tell which rows count: all, or one of each unit. This is private."""
-    if whom is None:
-        return np.ones(size, dtype=np.bool_)
-    counts = np.zeros(size, dtype=np.bool_)
-    counts[whom.kept(size)] = True
-    return counts
+def _units_for(estimator: Any, whom: UnitRows | None, units: Any) -> dict[str, Any]:
+    """Return what the fit of an estimator, or of each step of a pipeline, is told of units with several rows."""
+    if whom is None or whom.max_rows == 1:
+        return {}
+    said: dict[str, Any] = {}
+    for name in private_parameters(estimator, "session"):
+        step = name.removesuffix("session")
+        fitted = estimator.get_params(deep=True)[step.removesuffix("__")] if step else estimator
+        if step.count("__") > 1 or "unit" not in signature(fitted.fit).parameters:
+            raise Refused(
+                "a search with several rows of a unit is over estimators whose fit takes unit=…, alone or as steps "
+                "of a Pipeline",
+                reason="scikit-learn hands the ids of rows to the steps of a pipeline, and not to parts of these",
+                way_out="leave max_rows out: then one row of each unit counts, drawn in secret",
+            )
+        said |= {f"{step}unit": {whom.noun: units}, f"{step}max_rows": whom.max_rows}
+    return said
 
 
 def _codes_numbers(encoder: Any) -> bool:
@@ -348,9 +378,10 @@ def _is_found(classes: Any) -> bool:
     return isinstance(classes, str) and classes == FOUND_IN_Y
 
 
-def _picked(y: Any, chosen: Bools) -> list[Any]:
+def _picked(y: Any, chosen: _SearchRows) -> list[Any]:
     """Pick some values of a target, whatever kind of column it is. This is private."""
-    return [value for value, wanted in zip(as_column(y).objects(), chosen.tolist(), strict=True) if wanted]
+    values = as_column(y).objects()
+    return [values[place] for place in chosen.places.tolist()]
 
 
 # --- quotes: What a fit will cost, before any data are seen: estimators are asked, not trusted. ---
@@ -370,12 +401,13 @@ class _Quoting:
     """A payer that writes down charges and stops at the last one it waits for."""
 
     waits_for: int
+    account: str = "row"  # for whom
     events: list[Event] = field(default_factory=list)
 
     def charge(
         self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
     ) -> None:
-        if unit != "row":
+        if unit != self.account:
             _refuse()
         self.events.append(event)
         if len(self.events) == self.waits_for:
@@ -391,11 +423,12 @@ class Prepaid:
     """A payer for a fit whose events were quoted and charged before; it takes those and no others."""
 
     left: list[Event]
+    account: str = "row"  # for whom
 
     def charge(
         self, event: Event, *, relation: Relation, purpose: str, unit: str = "row", idempotency_key: str | None = None
     ) -> None:
-        if unit != "row" or not self.left or self.left.pop(0) != event:
+        if unit != self.account or not self.left or self.left.pop(0) != event:
             _refuse()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Prepaid:
@@ -425,18 +458,19 @@ def prepared(estimator: Any, *, factor: Fraction, delta: Number | None, **others
     return twin.set_params(**spent, **chances, **rest)
 
 
-def quote(estimator: Any, *, rows: int, columns: int, names: Any = None) -> list[Event]:
-    """Return the events of a fit on so many rows and columns, in order."""
+def quote(estimator: Any, *, rows: int, columns: int, names: Any = None, whom: UnitRows | None = None) -> list[Event]:
+    """Return the events of a fit on so many rows and columns, in order: of units where these have several rows."""
     sessions = private_parameters(estimator, "session")
     if not sessions:
         raise Refused(
             "this estimator takes no session that could be charged, so its privacy loss is unknown",
             way_out="search over estimators of discreet.learn.sklearn, alone or in a Pipeline",
         )
-    payer = _Quoting(waits_for=len(sessions))
+    payer = _Quoting(waits_for=len(sessions), account=_account(whom))
+    given = _units_for(estimator, whom, np.arange(rows))
     twin = clone(estimator).set_params(**dict.fromkeys(sessions, payer))
     try:
-        twin.fit(named(np.zeros((rows, columns)), names), [0.0] * rows)  # A list says no kind of labels.
+        twin.fit(named(np.zeros((rows, columns)), names), [0.0] * rows, **given)  # A list says no kind of labels.
     except _Priced:
         return payer.events
     _refuse()

@@ -81,13 +81,14 @@ class PrivateRanges:
     def event(self) -> events.Repeated:
         return events.Repeated(events.BoundedRange(self.epsilon), 2 * len(self.widest.bounds))
 
-    def check_size(self, people: int | None) -> None:
+    def check_size(self, people: int | None, slots: int = 1) -> None:
         """Refuse, where the number of rows is public, a coverage whose ends would be lost in the noise.
 
-        A point that lies beyond all rows is wrong by as many ranks as are left out on that side.
+        A point that lies beyond all rows is wrong by as many ranks as are left out on that side. Where each of the
+        people fills several slots, ranks are told by people.
         """
         rest = (1 - self.coverage) / 2
-        needed = max(self._quantile(grid, rest).rank_error() for grid in self.widest.grids)
+        needed = max(self._quantile(grid, rest).rank_error() for grid in self.widest.grids) / slots
         if people is not None and rest * people < needed:
             found = max(Fraction(0), 1 - 2 * needed / people)
             raise InvalidParameter(

@@ -17,6 +17,7 @@ from discreet.learn.sklearn.bounds import Pair
 __all__ = [
     "BEST",
     "FOUND_IN_Y",
+    "added_up",
     "class_codes",
     "combined",
     "keeps_rows_alone",
@@ -129,24 +130,39 @@ def _place(places: dict[Any, int], label: Any) -> int:
 
 
 Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 
 BEST = 1 << 10  # The score of a row that is predicted perfectly; none is below zero.
 
 
-def rightness(estimator: Any, rows: Floats, labels: Any) -> int:
-    """Return BEST times how many labels are predicted. This is private."""
+def rightness(estimator: Any, rows: Floats, labels: Any) -> Integers:
+    """Return BEST for each row whose label is predicted, 0 for others. This is private."""
     wanted = class_codes(labels, estimator.classes_)
     told = class_codes(_each(estimator, rows, dtype=estimator.classes_.dtype), estimator.classes_)
-    return BEST * int(np.count_nonzero((wanted == told) & (wanted >= 0) & _complete(rows)))
+    found: Integers = np.where((wanted == told) & (wanted >= 0) & _complete(rows), BEST, 0)
+    return found
 
 
-def nearness(estimator: Any, rows: Floats, targets: Floats, within: Pair) -> int:
-    """Add up how near predictions are, each from 0, a whole width of the bounds off, to BEST. This is private."""
+def nearness(estimator: Any, rows: Floats, targets: Floats, within: Pair) -> Integers:
+    """Return how near each prediction is, from 0, a whole width of the bounds off, to BEST. This is private."""
     low, high = (float(bound) for bound in within)
     told = _each(estimator, rows, dtype=np.float64)
     apart = np.abs(np.clip(told, low, high) - np.clip(targets, low, high)) / (high - low)
     points = np.rint(BEST * (1 - np.where(np.isfinite(apart), np.minimum(apart, 1.0), 1.0))).astype(np.int64)
-    return int(points[_complete(rows)].sum())
+    found: Integers = np.where(_complete(rows), points, 0)
+    return found
+
+
+def added_up(points: Integers, units: Integers | None) -> int:
+    """Add up the points of rows, or of units, of which each has the mean of its rows, rounded down. This is private.
+
+    So a row, or a unit with all its rows, brings from 0 to BEST points.
+    """
+    if units is None:
+        return int(points.sum())
+    sums, many = np.zeros(int(units.max(initial=-1)) + 1, dtype=np.int64), np.maximum(np.bincount(units), 1)
+    np.add.at(sums, units, points)
+    return int((sums // many).sum()) if len(units) else 0
 
 
 def _complete(rows: Floats) -> NDArray[np.bool_]:
