@@ -237,9 +237,9 @@ class TestFirstCharge:
             book.verify()
 
     @pytest.mark.parametrize("delta", ["1/1000003", "1e-100"])
-    def test_a_delta_between_the_points_of_the_grid_is_taken_and_read_back(self, delta: str, tmp_path: object) -> None:
+    def test_a_delta_between_the_points_of_the_grid_is_taken_and_read_back(self, delta: str, place: object) -> None:
         """Rounded up, the one charge would be above the budget, and the ledger would be refused ever after."""
-        path, account = f"{tmp_path}/ledger", Account("people", "row", ADD, Budget(3, delta))
+        path, account = place, Account("people", "row", ADD, Budget(3, delta))
         assert on_grid(Fraction(delta)) > Fraction(delta)
         with Ledger.open(path, account) as book:
             charge(book, GDP(mu_squared=largest_mu_squared(3, Fraction(delta))))
@@ -295,8 +295,8 @@ class TestFirstCharge:
             assert book.times_left(event, principal="cy") == 0  # A fifth of the lifetime delta is used up.
             book.verify()
 
-    def test_a_restored_account_is_not_unused(self, tmp_path: object) -> None:
-        path, account = f"{tmp_path}/ledger", Account("people", "row", ADD, Budget(1, "1e-6"))
+    def test_a_restored_account_is_not_unused(self, place: object) -> None:
+        path, account = place, Account("people", "row", ADD, Budget(1, "1e-6"))
         Ledger.open(path, account).close()
         restore(path, [account], reason="disk", principal="custodian")
         with Ledger.open(path, account) as book:
@@ -351,9 +351,9 @@ def test_what_is_said_of_a_budget_is_a_share_and_a_number_never_unbounded() -> N
         assert "unbounded" not in book.describe()
 
 
-def test_shares_stay_as_they_were_written_when_the_budget_is_raised_and_when_it_is_read(tmp_path: object) -> None:
+def test_shares_stay_as_they_were_written_when_the_budget_is_raised_and_when_it_is_read(place: object) -> None:
     """Sums are those of the orders in the first entry; for another budget others would be chosen today."""
-    path, low, high = f"{tmp_path}/ledger", Budget(1, "1e-6"), Budget(8, "1e-4")
+    path, low, high = place, Budget(1, "1e-6"), Budget(8, "1e-4")
     written = choose_shares(low)
     assert written.orders != choose_shares(high).orders
     with Ledger.open(path, Account("people", "row", ADD, low)) as book:

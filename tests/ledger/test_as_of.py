@@ -38,9 +38,9 @@ def test_what_was_left_is_what_the_ledger_said_then(budget, event, larger):
         assert len(set(map(str, said.values()))) == 6
 
 
-def test_a_restored_ledger_has_nothing_left(tmp_path: Path):
+def test_a_restored_ledger_has_nothing_left(place: Path | str):
     account = Account("people", "row", ADD, Budget(epsilon=1))
-    path = tmp_path / "people.ledger"
+    path = place
     with Ledger.open(path, account) as book:
         book.charge(Laplace(10), relation=ADD, purpose="one")
     restore(path, [account], reason="a disk was lost", principal="ana")

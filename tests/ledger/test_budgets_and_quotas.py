@@ -166,7 +166,7 @@ def test_an_entry_that_carries_over_less_than_was_spent_is_refused(
 
     with opened(Budget(1), path=tmp_path / "ledger") as book:
         charge(book)
-        monkeypatch.setattr("discreet.ledger.ledger.carried_over", forgetful)
+        monkeypatch.setattr("discreet.ledger.accounts.carried_over", forgetful)
         book.raise_budget(Budget(2, "1e-6"), reason="Gaussian noise", principal="custodian")
         with pytest.raises(LedgerDamaged, match="carries over"):
             book.verify()

@@ -84,8 +84,8 @@ def test_another_relation_or_a_free_event_is_refused() -> None:
         ledger.charge(PureDP(0), relation=ADD, purpose="question")
 
 
-def test_a_data_set_is_reopened_as_declared_or_not_at_all(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+def test_a_data_set_is_reopened_as_declared_or_not_at_all(place: Path | str) -> None:
+    path = place
     Ledger.open(path, account(Budget(1))).close()
     Ledger.open(path, account(Budget(1))).close()
     for other in (

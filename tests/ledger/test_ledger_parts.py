@@ -35,8 +35,7 @@ def dying() -> str:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    place = tmp_path / "ledger"
+def path(place: Path | str) -> Path | str:
     with Ledger.open(place, ACCOUNT) as book:
         charge = begun(book)
         assert book.store_part(charge, 0, lambda: "day 0") == "day 0"
@@ -96,6 +95,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("place", ["file"], indirect=True)
 @pytest.mark.parametrize("what", CHANGES)
 def test_a_changed_series_is_found(what: str, path: Path) -> None:
     connection = sqlite3.connect(path, isolation_level=None)

@@ -140,8 +140,8 @@ def test_threads_spend_exactly_the_budget(place: str, tmp_path: Path) -> None:
         book.verify()
 
 
-def test_one_key_in_many_threads_is_charged_and_answered_once(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", account(Budget(1))) as book:
+def test_one_key_in_many_threads_is_charged_and_answered_once(place: Path | str) -> None:
+    with Ledger.open(place, account(Budget(1))) as book:
 
         def ask(_: int) -> str:
             charge = book.charge(PureDP("0.1"), relation=ADD, purpose="q", idempotency_key="k", plan="p", version="v")
@@ -164,8 +164,8 @@ def in_child(work: Callable[[], int]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def test_a_forked_child_spends_from_the_same_budget(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", account(Budget(1))) as book:
+def test_a_forked_child_spends_from_the_same_budget(place: Path | str) -> None:
+    with Ledger.open(place, account(Budget(1))) as book:
         spend(book, PureDP("0.1"), 2)
         assert in_child(lambda: len(spend(book, PureDP("0.1"), 3))) == 3
         assert len(spend(book, PureDP("0.1"), 9)) == 5
@@ -173,10 +173,10 @@ def test_a_forked_child_spends_from_the_same_budget(tmp_path: Path) -> None:
         book.verify()
 
 
-def test_a_child_outlives_a_parent_that_closes(tmp_path: Path) -> None:
+def test_a_child_outlives_a_parent_that_closes(place: Path | str) -> None:
     """A parent that believes to be the last user would take the log away under its child."""
     inlet, outlet = os.pipe()
-    book = Ledger.open(tmp_path / "ledger", account(Budget(1)))
+    book = Ledger.open(place, account(Budget(1)))
     spend(book, PureDP("0.1"), 1)
     child = os.fork()
     if child == 0:
@@ -191,13 +191,13 @@ def test_a_child_outlives_a_parent_that_closes(tmp_path: Path) -> None:
     spend(book, PureDP("0.1"), 1)
     book.close()
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-    with Ledger.open(tmp_path / "ledger", account(Budget(1))) as again:
+    with Ledger.open(place, account(Budget(1))) as again:
         assert again.spent().charges == 6
         again.verify()
 
 
-def test_a_fork_waits_for_the_transaction_of_another_thread(tmp_path: Path) -> None:
-    with Ledger.open(tmp_path / "ledger", account(Budget(1))) as book:
+def test_a_fork_waits_for_the_transaction_of_another_thread(place: Path | str) -> None:
+    with Ledger.open(place, account(Budget(1))) as book:
         charge = book.charge(PureDP("0.1"), relation=ADD, purpose="question")
         drawing, done = threading.Event(), threading.Event()
 
@@ -240,8 +240,8 @@ def test_a_child_may_not_spend_from_a_ledger_in_memory() -> None:
     assert in_child(refused) == 5
 
 
-def test_recorded_randomness_and_a_real_budget_exclude_each_other(tmp_path: Path) -> None:
-    path, memory = tmp_path / "ledger", account(Budget(1))
+def test_recorded_randomness_and_a_real_budget_exclude_each_other(place: Path | str) -> None:
+    path, memory = place, account(Budget(1))
     with Ledger.open(path, memory), pytest.raises(Refused), _replaced(Recorded("ledger")):
         pass
     with _replaced(Recorded("ledger")):

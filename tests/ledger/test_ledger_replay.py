@@ -95,10 +95,10 @@ def test_a_charge_without_an_answer_is_found_by_nobody_and_can_be_tried_again(bo
     book.verify()
 
 
-def test_another_data_set_has_other_keys_and_charges(tmp_path: Path) -> None:
+def test_another_data_set_has_other_keys_and_charges(place: Path | str) -> None:
     with (
-        Ledger.open(tmp_path / "ledger", Account("people", "row", ADD, Budget(1))) as people,
-        Ledger.open(tmp_path / "ledger", Account("places", "row", ADD, Budget(1))) as places,
+        Ledger.open(place, Account("people", "row", ADD, Budget(1))) as people,
+        Ledger.open(place, Account("places", "row", ADD, Budget(1))) as places,
     ):
         first = charged(people, idempotency_key="k")
         second = charged(places, idempotency_key="k", plan="other")

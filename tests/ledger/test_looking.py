@@ -12,12 +12,13 @@ from discreet.errors import InvalidParameter, LedgerDamaged
 from discreet.ledger import Account, Budget, Ledger, look
 from discreet.privacy import Laplace, Relation
 
+in_a_file = pytest.mark.parametrize("place", ["file"], indirect=True)
 PEOPLE = Account("people", "row", Relation.ADD_REMOVE, Budget(epsilon=1))
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Path:
-    path = tmp_path / "people.ledger"
+def ledger(place: Path | str) -> Path | str:
+    path = place
     with Ledger.open(path, PEOPLE) as book:
         charge = book.charge(Laplace(10), relation=Relation.ADD_REMOVE, purpose="a count")
         book.store(charge, lambda: "answer")
@@ -41,6 +42,7 @@ def test_a_look_tells_what_the_ledger_tells(ledger):
     assert seen.charge(99) is None
 
 
+@in_a_file
 def test_a_look_changes_no_byte(ledger):
     before = {path.name: path.read_bytes() for path in ledger.parent.iterdir()}
     look(ledger)
@@ -55,6 +57,7 @@ def test_a_look_works_while_somebody_spends(ledger):
         assert len(look(ledger).entries()) == before + 1
 
 
+@in_a_file
 def test_a_look_needs_no_folder_to_write_to(ledger, monkeypatch):
     """The superuser may write anywhere, so the answer of the system is given by hand."""
     before = sorted(path.name for path in ledger.parent.iterdir())
@@ -63,6 +66,7 @@ def test_a_look_needs_no_folder_to_write_to(ledger, monkeypatch):
     assert sorted(path.name for path in ledger.parent.iterdir()) == before
 
 
+@in_a_file
 def test_a_changed_entry_is_noticed(ledger):
     with sqlite3.connect(ledger) as connection:
         connection.execute("DROP TRIGGER entries_stay")
@@ -72,6 +76,7 @@ def test_a_changed_entry_is_noticed(ledger):
         look(ledger)
 
 
+@in_a_file
 def test_a_changed_answer_is_noticed(ledger):
     with sqlite3.connect(ledger) as connection:
         connection.execute("DROP TRIGGER answers_stay")
@@ -81,6 +86,7 @@ def test_a_changed_answer_is_noticed(ledger):
         look(ledger)
 
 
+@in_a_file
 def test_an_old_copy_beside_a_newer_anchor_is_noticed(ledger):
     old = ledger.read_bytes()
     with Ledger.open(ledger, PEOPLE) as book:

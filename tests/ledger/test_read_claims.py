@@ -43,16 +43,16 @@ def kinds(book: Ledger) -> list[str]:
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> Iterator[Ledger]:
-    with Ledger.open(tmp_path / "ledger", ACCOUNT) as opened:
+def book(place: Path | str) -> Iterator[Ledger]:
+    with Ledger.open(place, ACCOUNT) as opened:
         yield opened
         opened.verify()
 
 
-def test_a_claim_is_on_record_with_its_charge_before_anybody_reads(book: Ledger, tmp_path: Path) -> None:
+def test_a_claim_is_on_record_with_its_charge_before_anybody_reads(book: Ledger, place: Path | str) -> None:
     found = claimed(book, "k")
     assert kinds(book) == ["open", "charge", "reading"]
-    assert look(tmp_path / "ledger").claims() == book.claims() == (found,)
+    assert look(place).claims() == book.claims() == (found,)
     assert book.store(found, lambda: "42") == "42"
     assert book.claims() == ()
     assert kinds(book)[3:] == ["answer"]
@@ -133,8 +133,8 @@ def test_a_claim_that_failed_takes_no_answer_any_more(book: Ledger) -> None:
         claim(book, "k")
 
 
-def test_a_claim_of_a_process_that_was_killed_has_failed_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+def test_a_claim_of_a_process_that_was_killed_has_failed_at_once(place: Path | str) -> None:
+    path = place
     child = os.fork()
     if child == 0:
         with Ledger.open(path, ACCOUNT) as own:
@@ -163,8 +163,8 @@ def test_four_failures_are_one_too_many(book: Ledger) -> None:
         claim(book, "0")
 
 
-def test_claims_of_processes_that_died_count(tmp_path: Path) -> None:
-    path = tmp_path / "ledger"
+def test_claims_of_processes_that_died_count(place: Path | str) -> None:
+    path = place
     for number in range(charges_and_claims.MOST_UNANSWERED):
         child = os.fork()
         if child == 0:
@@ -245,8 +245,8 @@ def hurry(path: Path, process: int, outlet: int) -> None:
     os.write(outlet, bytes([refused]))
 
 
-def test_processes_at_once_never_have_more_than_three_unanswered(tmp_path: Path) -> None:
-    path, (inlet, outlet) = tmp_path / "ledger", os.pipe()
+def test_processes_at_once_never_have_more_than_three_unanswered(place: Path | str) -> None:
+    path, (inlet, outlet) = place, os.pipe()
     Ledger.open(path, ACCOUNT).close()
     children = []
     for process in range(4):
@@ -481,7 +481,7 @@ def test_claims_of_a_restored_copy_stay(tmp_path: Path) -> None:
             claim(book, "0")
 
 
-def test_a_count_that_forgets_the_dead_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_that_forgets_the_dead_is_caught(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A limit on live claims only, as a wrong author writes it, lets the fourth failure through."""
 
     def only_the_living(rows: Any, dataset: str, principal: str) -> None:
@@ -489,18 +489,18 @@ def test_a_count_that_forgets_the_dead_is_caught(tmp_path: Path, monkeypatch: py
         if len(living) >= charges_and_claims.MOST_UNANSWERED:
             raise Refused("busy")
 
-    monkeypatch.setattr("discreet.ledger.ledger.check_room", only_the_living)
+    monkeypatch.setattr("discreet.ledger.requests.check_room", only_the_living)
     with (
         pytest.raises(pytest.fail.Exception),
-        Ledger.open(tmp_path / "ledger", ACCOUNT) as wrong,
+        Ledger.open(place, ACCOUNT) as wrong,
     ):
         test_four_failures_are_one_too_many(wrong)
 
 
-def test_a_release_without_a_reason_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_release_without_a_reason_is_caught(place: Path | str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(charges_and_claims, "_check_reason", lambda reason, principal: None)
     with (
         pytest.raises(pytest.fail.Exception),
-        Ledger.open(tmp_path / "ledger", ACCOUNT) as wrong,
+        Ledger.open(place, ACCOUNT) as wrong,
     ):
         test_a_custodian_releases_a_claim_with_a_reason(wrong)

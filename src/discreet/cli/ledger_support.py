@@ -14,7 +14,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, TextTable
-from discreet.cli.policies import read_any_policy
+from discreet.cli.policies import named_ledger, read_any_policy
 from discreet.errors import InvalidParameter
 from discreet.ledger import Budget, Ledger, look
 from discreet.ledger.charge_record import ReadClaim
@@ -23,6 +23,7 @@ from discreet.privacy import Relation
 
 if TYPE_CHECKING:
     from discreet.ledger.charge_record import Account, Entry
+    from discreet.ledger.inspect import LedgerView
     from discreet.privacy import Event
     from discreet.query import Policy
 
@@ -32,6 +33,7 @@ __all__ = [
     "DetailedHistory",
     "Exported",
     "History",
+    "MovedLedger",
     "Recorded",
     "VerifiedLedger",
     "claims_of",
@@ -115,6 +117,26 @@ class VerifiedLedger:
         told = f"{self.dataset}: verified, {self.entries:,} entries of which {self.charges:,} are charges"
         yield Styled(told, "bold green")
         yield f"the last one is {self.head}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovedLedger:
+    """A record that is at another place now, where it was verified."""
+
+    to: str
+    entries: int
+    head: str
+
+    @classmethod
+    def of(cls, seen: LedgerView, to: Path) -> MovedLedger:
+        """Describe what is there now."""
+        entries, named = seen.entries(), named_ledger(to)
+        return cls(to=to.name if named is None else named.name, entries=len(entries), head=entries[-1].hash)
+
+    def blocks(self) -> Iterator[Block]:
+        yield Styled(f"{self.to}: moved and verified, {self.entries:,} entries", "bold green")
+        yield f"the last one is {self.head}; name the new place in policies and plans"
 
 
 @final

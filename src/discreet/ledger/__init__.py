@@ -6,6 +6,7 @@ from discreet.ledger.budget import Budget, Quota
 from discreet.ledger.charge_record import Account
 from discreet.ledger.inspect import look
 from discreet.ledger.ledger import Ledger
+from discreet.ledger.relocation import move
 from discreet.ledger.restoration import restore
 from discreet.ledger.spending import left_after
 from discreet.ledger.store import Store
@@ -18,5 +19,6 @@ __all__ = [
     "Store",
     "left_after",
     "look",
+    "move",
     "restore",
 ]

@@ -11,7 +11,7 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.ledger.budget import Budget, Quota, Sums, canonical, readable
-from discreet.ledger.charge_record import Account
+from discreet.ledger.charge_record import ROW_OR_NONE, Account
 from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
 from discreet.pages.kit import Described, DescribedTable
@@ -31,6 +31,7 @@ __all__ = [
     "declaration",
     "declare",
     "quotas_as_split",
+    "raised_book",
     "windows_words",
 ]
 
@@ -76,12 +77,12 @@ class Book:
 
     def scopes(self, *, project: str, principal: str, time: int) -> list[LedgerScope]:
         """List every sum that a charge counts against: all of them must admit it."""
-        whose = f" of {self.account.unit}" if self.nested else ""
+        whose, for_one = (f" {word} {self.account.unit}" if self.nested else "" for word in ("of", "for one"))
         found = [LedgerScope(LIFETIME, self.rule, f"the lifetime budget{whose}"), *self.nested_scopes()]
         for quota, rule in self.quotas:
             if quota.covers(project=project, principal=principal):
                 name = quota.scope(project=project, principal=principal, time=time)
-                found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}"))
+                found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}{for_one}"))
         return found
 
     def describe(self, called: Mapping[str, str]) -> str:
@@ -137,6 +138,13 @@ class Book:
         account = replace(self.account, budget=budget)
         shares = self.rule.shares if self.rule.budget.kind == budget.kind else shares_after(budget, spent)
         return replace(self, account=account, rule=filter_for(budget, shares))
+
+    def with_nested_budget(self, number: int, budget: Budget) -> Book:
+        """Return the book after the budget of a unit within the first was raised, within its kind and its split."""
+        units, rules = list(self.account.nested), list(self.nested)
+        units[number] = units[number][0], budget
+        rules[number] = filter_for(budget, rules[number].shares)
+        return replace(self, account=replace(self.account, nested=tuple(units)), nested=tuple(rules))
 
     def with_quotas(self, quotas: tuple[Quota, ...]) -> Book:
         """Return the book after its quotas were replaced; what stays keeps its shares of delta."""
@@ -215,8 +223,13 @@ def _ways_out(before: Account, asked: Account) -> str:
     """Say what to write into the policy and, where the budget can be raised to what is said, with which command."""
     if before.nested != asked.nested:
         return (
-            "declare the same units with the same budgets; for others name another dataset and another ledger: what "
-            "both spend adds up for whoever is in both"
+            "declare the same units with the same budgets, or raise one: discreet budget raise --unit NAME. For other "
+            "units name another dataset and another ledger: what both spend adds up for whoever is in both"
+        )
+    if {before.unit, asked.unit} == {"row", ROW_OR_NONE}:
+        return (
+            "name another dataset and another ledger: statistics of one call take the number of rows as public, and in "
+            "a session under replace-one a row may be missing"
         )
     if (before.unit, before.relation) != (asked.unit, asked.relation):
         return (
@@ -288,6 +301,38 @@ def check_raise(before: Budget, after: Budget) -> None:
         raise Refused(f"a budget can only be raised: it is {before.describe()} now")
 
 
+def _check_nested_raise(before: Account, unit: str, after: Budget) -> int:
+    """Find a unit within the first by what the ledger calls it, and refuse anything but more of its own budget."""
+    units = [name for name, _ in before.nested]
+    if unit not in units:
+        listed = ", ".join(map(repr, units)) or "none"
+        raise Refused(f"no unit within {before.unit!r} is called {unit!r}: there is {listed}")
+    number = units.index(unit)
+    budget = before.nested[number][1]
+    if isinstance(after, Budget) and (budget.kind, after.kind) == ("pure", "approximate"):
+        raise Refused(
+            f"the budget of {unit!r} is pure, and stays so",
+            reason="its sums have no share of a first delta",
+            way_out="raise its epsilon",
+        )
+    check_raise(budget, after)
+    return number
+
+
+def raised_book(book: Book, new: Budget, unit: str | None, sums: Sums) -> tuple[Book, dict[str, Any]]:
+    """Return the book after a raise, of the first unit or of one within it, and what an entry tells of it."""
+    account = book.account
+    if unit is not None and unit != account.unit:
+        number = _check_nested_raise(account, unit, new)
+        return book.with_nested_budget(number, new), {"unit": unit, "before": account.nested[number][1].packed()}
+    budget = as_split(new, book.rule)
+    check_raise(account.budget, budget)
+    raised = book.with_budget(budget, sums.epsilon or Fraction(0))
+    begins = sums.charges and budget.kind != account.budget.kind
+    carried = {"sums": carried_over(sums, raised).text()} if begins else {}
+    return raised, {"before": account.budget.packed(), **carried}
+
+
 def carried_over(sums: Sums, book: Book) -> Sums:
     """Return the sums of a pure account after it got its first delta: epsilon goes on, the others begin.
 
@@ -298,12 +343,16 @@ def carried_over(sums: Sums, book: Book) -> Sums:
 
 def check_restored(before: Account, after: Account) -> None:
     """Refuse an account that a copy cannot have become: only its budget may have been raised since."""
-    if (before.unit, before.relation, before.nested) != (after.unit, after.relation, after.nested):
+    names = [[unit for unit, _ in account.nested] for account in (before, after)]
+    if (before.unit, before.relation, names[0]) != (after.unit, after.relation, names[1]):
         raise Refused(
             f"data set {before.dataset!r} was declared as {before.describe()}: unit and relation never change"
         )
     if before.budget != after.budget:
         check_raise(before.budget, after.budget)
+    for (unit, budget), (_, now) in zip(before.nested, after.nested, strict=True):
+        if budget != now:
+            _check_nested_raise(before, unit, now)
 
 
 def check_quotas(before: Book, after: Book) -> None:

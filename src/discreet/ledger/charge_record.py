@@ -18,6 +18,7 @@ from discreet.privacy.relation import Relation, read_relation
 
 __all__ = [
     "BEGINNING",
+    "ROW_OR_NONE",
     "Account",
     "Charge",
     "Entry",
@@ -41,6 +42,7 @@ __all__ = [
 # --- account: What a data set is opened with, and what may never change afterwards. ---
 
 
+ROW_OR_NONE = "row or none"  # The unit of a session of rows under replace-one, each of which may be missing.
 _LONGEST = 1000  # Characters of a name; a longer one is a mistake.
 
 
@@ -195,6 +197,8 @@ def _whom(unit: str) -> str:
     """Say whom an account protects: its ledger has the column, or all that a unit is made of, and no other name."""
     if unit == "row":
         return "each row by itself"
+    if unit == ROW_OR_NONE:
+        return "what each row says, or that it is missing"
     return f"everybody who shares {unit}" if unit.startswith("[") else f"everybody who shares {with_article(unit)}"
 
 
@@ -379,8 +383,8 @@ class Entry:
     index: int
     hash: str
     previous: str
-    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format" or "restored"; and of claims
-    # "reading", "read", "failed", "released" or "reopened"
+    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format", "restored", "moved" or "arrived"; and
+    # of claims "reading", "read", "failed", "released" or "reopened"
     kind: str
     dataset: str
     time: int  # microseconds since 1970, never before the time of the entry before

@@ -13,7 +13,6 @@ from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.budget import Sums, readable
 from discreet.ledger.charge_record import Charge, Entry, ReadClaim, check_texts, question_of, written
 from discreet.ledger.filters import fitting
-from discreet.ledger.lease import this_process
 from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
 from discreet.ledger.store import LedgerRows
 from discreet.privacy.events import Event
@@ -45,16 +44,22 @@ __all__ = [
 # The steps within one transaction: add an entry, add a charge to every sum it counts against, read one back.
 
 
+_UNDECLARED = ("open", "restored", "moved", "arrived", "format")  # what is written before a data set is declared
 _NEARBY = 100  # Entries among which the newest charge is looked for.
 
 
 def now(rows: LedgerRows) -> int:
     """Return the time in microseconds since 1970. It never goes back, so no window comes twice."""
-    return max(time.time_ns() // 1000, rows.head().time)
+    shared = rows.clock()
+    return max(time.time_ns() // 1000 if shared is None else shared, rows.head().time)
 
 
 def append(rows: LedgerRows, dataset: str, kind: str, content: Mapping[str, Any], moment: int | None = None) -> Charge:
-    """Add an entry at the end of the chain."""
+    """Add an entry at the end of the chain. A ledger that was moved declares nothing, and nothing is added to it."""
+    if kind not in _UNDECLARED and rows.account(dataset) is None:
+        raise Refused(
+            "this data set is not declared in this ledger", way_out="if the ledger was moved, name the new place"
+        )
     at = now(rows) if moment is None else moment
     head, body = written(rows.head(), kind=kind, dataset=dataset, time=at, content=content)
     rows.append(head, body)
@@ -120,13 +125,15 @@ def last_event(rows: LedgerRows, dataset: str) -> Event | None:
 
 def last_charge(rows: LedgerRows, dataset: str) -> Entry | None:
     """Return the newest charge of a data set; None if there is none nearby."""
-    newest = rows.head().index
-    for index in range(newest, max(0, newest - _NEARBY), -1):
-        found = rows.entry(index)
-        entry = None if found is None else Entry.read(*found)
-        if entry is not None and entry.dataset == dataset and entry.kind in ("charge", "restored"):
-            return entry
-    return None
+    after = max(0, rows.head().index - _NEARBY)
+    kinds = ((kind, f'"kind":"{kind}"') for kind in ("charge", "restored"))
+    found = [_newest(rows, dataset, kind, mark, after) for kind, mark in kinds]
+    return max((entry for entry in found if entry is not None), key=lambda entry: entry.index, default=None)
+
+
+def _newest(rows: LedgerRows, dataset: str, kind: str, mark: str, after: int) -> Entry | None:
+    entries = (Entry.read(*found) for found in rows.marked(mark, after=after))
+    return next((entry for entry in entries if entry.dataset == dataset and entry.kind == kind), None)
 
 
 def nested_left(
@@ -146,8 +153,7 @@ def nested_left(
 
 def bundles_of(rows: LedgerRows, charge: int) -> list[dict[str, Any]]:
     """Return what was recorded of bundles of a charge: they come after it, and soon."""
-    later = (rows.entry(index) for index in range(charge + 1, rows.head().index + 1))
-    read = (Entry.read(*found) for found in later if found is not None and '"kind":"bundle"' in found[0])
+    read = [Entry.read(*found) for found in rows.marked('"kind":"bundle"', after=charge)][::-1]
     return [dict(entry.content) for entry in read if entry.kind == "bundle" and entry.content["charge"] == charge]
 
 
@@ -236,12 +242,18 @@ def _busy() -> Refused:
 
 
 def add_claim(
-    rows: LedgerRows, charge: Charge, *, dataset: str, principal: str, seconds: Number, part: int | None = None
+    rows: LedgerRows,
+    charge: Charge,
+    *,
+    dataset: str,
+    principal: str,
+    seconds: Number,
+    process: str,
+    part: int | None = None,
 ) -> ReadClaim:
     """Claim the read of a charge; the caller has checked that it may begin."""
     moment = now(rows)
     until = moment + round(positive(seconds, name="seconds") * 1_000_000)
-    process = this_process()
     content = {"charge": charge.id, "principal": principal, "until": until, "process": process}
     written = append(rows, dataset, "reading", content if part is None else content | {"part": part}, moment)
     claim = ReadClaim(charge, written.index, dataset, principal, until, process, part)

@@ -19,7 +19,10 @@ from discreet.ledger.anchor import anchored_in
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge_record import Account, Entry, ReadClaim
 from discreet.ledger.charges_and_claims import sums_of
+from discreet.ledger.requests import refuse_moved
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
 from discreet.ledger.spending import Left, Spending, delta_share, left_of, more_of, price_words, spending_of
+from discreet.ledger.store import LedgerRows
 from discreet.ledger.verify_chain import verify
 from discreet.pages.kit import Described
 from discreet.privacy.events import Event
@@ -29,7 +32,7 @@ if TYPE_CHECKING:
 
     from discreet.ledger.sqlite_store import SqliteRows
 
-__all__ = ["LedgerView", "declared_budget", "look"]
+__all__ = ["LedgerView", "declared_budget", "is_there", "look"]
 
 
 @final
@@ -47,7 +50,7 @@ class LedgerView:
         (('visits',), Fraction(1, 1))
     """
 
-    def __init__(self, rows: SqliteRows) -> None:
+    def __init__(self, rows: LedgerRows) -> None:
         self._entries = tuple(Entry.read(body, head.hash) for head, body in rows.entries())
         self._answers, self._claims = rows.answers(), rows.claims()
         self._books = {dataset: Book.read(dataset, declared) for dataset, declared in rows.accounts().items()}
@@ -123,11 +126,11 @@ class LedgerView:
         return self._books[dataset]
 
 
-def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
+def look(path: str | LedgerPlace, *, anchor: str | Path | None = None) -> LedgerView:
     """Read a ledger and check it: hashes, order, sums, declarations and answers, and the anchor if it is there.
 
     Args:
-        path: The file of the ledger. Nothing is written to it.
+        path: The file of the ledger, or its address on a PostgreSQL server. Nothing is written to it.
         anchor: The file that holds the end of the record, if it is not beside the ledger.
 
     Returns:
@@ -146,7 +149,10 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
     """
     from discreet.ledger.sqlite_store import SqliteRows, begun, format_of, translated
 
-    file = Path(path)
+    address = as_place(path)
+    if isinstance(address, LedgerAddress):
+        return _look_at_server(address, anchor)
+    file = Path(str(path))
     if not file.is_file():
         raise InvalidParameter("there is no ledger of this name: name the file that the policy calls ledger")
     outside = Path(anchor) if anchor is not None else file.with_name(f"{file.name}.anchor")
@@ -158,12 +164,30 @@ def look(path: str | Path, *, anchor: str | Path | None = None) -> LedgerView:
         rows = SqliteRows(connection)
         verify(rows)
         _check_anchor(rows, outside)
+        refuse_moved(rows)
         return LedgerView(rows)
 
 
-def declared_budget(path: str | Path, dataset: str, *, anchor: str | Path | None = None) -> Budget | None:
+def _look_at_server(address: LedgerAddress, anchor: str | Path | None) -> LedgerView:
+    from discreet.ledger.postgres_store import server_snapshot
+
+    if not address.exists():
+        raise InvalidParameter("there is no ledger at this address yet: the first session or release makes it")
+    with server_snapshot(address, None if anchor is None else Path(anchor)) as rows:
+        verify(rows)
+        refuse_moved(rows)
+        return LedgerView(rows)
+
+
+def is_there(place: str | LedgerPlace) -> bool:
+    """Tell whether there is a ledger at a place."""
+    found = as_place(place)
+    return found.exists() if isinstance(found, LedgerAddress) else place != "memory" and Path(str(place)).exists()
+
+
+def declared_budget(path: str | LedgerPlace, dataset: str, *, anchor: str | Path | None = None) -> Budget | None:
     """Return the lifetime budget that a ledger has for a data set; None if there is no ledger or account yet."""
-    if path == "memory" or not Path(path).exists():
+    if not is_there(path):
         return None
     seen = look(path, anchor=anchor)
     return seen.account(dataset).budget if dataset in seen.datasets else None

@@ -22,6 +22,7 @@ __all__ = [
     "check_single",
     "check_user_key",
     "is_known",
+    "part_before",
     "part_key",
     "parts_of",
     "read_part_number",
@@ -68,13 +69,20 @@ def parts_of(rows: LedgerRows, entry: Entry) -> tuple[str, ...]:
     return tuple(found)
 
 
-def add_part(rows: LedgerRows, entry: Entry, number: int, draw: Callable[[], str]) -> str:
-    """Return one answer of a series; draw and store it if it is the next one."""
+def part_before(rows: LedgerRows, entry: Entry, number: int) -> str | None:
+    """Return one answer of a series; None if it is the next one, and refuse if it is not."""
     index = rows.by_key(entry.dataset, part_key(entry.index, number))
     text = None if index is None else rows.answer(index)
+    if text is None:
+        _check_next(rows, entry, number)
+    return text
+
+
+def add_part(rows: LedgerRows, entry: Entry, number: int, draw: Callable[[], str]) -> str:
+    """Return one answer of a series; draw and store it if it is the next one."""
+    text = part_before(rows, entry, number)
     if text is not None:
         return text
-    _check_next(rows, entry, number)
     text = draw()
     if not isinstance(text, str):
         raise InvalidParameter("draw must return the answer as text")
@@ -117,6 +125,5 @@ def is_known(rows: LedgerRows, entry: Entry) -> bool:
 
     It looks at what came after the charge; that is little, where a charge is answered at once.
     """
-    later = (rows.entry(index) for index in range(entry.index + 1, rows.head().index + 1))
-    bodies = (found[0] for found in later if found is not None and _RESTORED in found[0])
-    return not any(Entry.read(body, "").dataset == entry.dataset for body in bodies)
+    restored = rows.marked(_RESTORED, after=entry.index)
+    return not any(Entry.read(body, "").dataset == entry.dataset for body, _ in restored)

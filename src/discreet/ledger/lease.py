@@ -23,6 +23,7 @@ __all__ = ["hold_lease", "may_run", "this_process"]
 
 _SECONDS = 60
 _ENDED = ("Z", "X")  # A process that has ended is there until its parent has asked for its end.
+_SHARED = ":shared"
 _RENEW = 30  # Renewed when less than this is left, so that most charges do not write it.
 
 
@@ -61,9 +62,12 @@ def host() -> dict[str, str]:
     }
 
 
-def this_process() -> str:
-    """Name this process so that no other one is ever taken for it: since which boot it runs, where, and since when."""
-    return _process(os.getpid())
+def this_process(*, is_shared: bool = False) -> str:
+    """Name this process so that no other one is ever taken for it: since which boot it runs, where, and since when.
+
+    A ledger that machines share says so: on another machine nobody can tell whether it still runs.
+    """
+    return _process(os.getpid()) + (_SHARED if is_shared else "")
 
 
 @lru_cache(maxsize=1)
@@ -73,9 +77,9 @@ def _process(number: int) -> str:
 
 def may_run(process: str) -> bool:
     """Tell whether a process may still run. One that cannot be seen from here, in another container, may."""
-    boot, namespace, number, started = process.split(":")
+    boot, namespace, number, started = process.removesuffix(_SHARED).split(":")
     if boot != _boot():
-        return False
+        return process.endswith(_SHARED)
     return namespace != _namespace() or not started or _started(int(number)) == started
 
 

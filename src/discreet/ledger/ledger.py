@@ -10,25 +10,23 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar, final
+from typing import Self, TypeVar, final
 
 from discreet.custodian_debug import ConstantFailure
-from discreet.errors import InvalidParameter, Refused
+from discreet.errors import InvalidParameter
 from discreet.exact import Number
 from discreet.ledger.accounts import (
     LIFETIME,
     Book,
     LedgerScope,
-    as_split,
-    carried_over,
     check_declared,
     check_quotas,
-    check_raise,
     declaration,
     declare,
     quotas_as_split,
+    raised_book,
 )
-from discreet.ledger.budget import Budget, Quota, Sums, canonical, digest
+from discreet.ledger.budget import Budget, Quota, Sums, canonical
 from discreet.ledger.charge_record import (
     Account,
     Charge,
@@ -38,20 +36,15 @@ from discreet.ledger.charge_record import (
     as_charge,
     check_key,
     check_nested,
-    check_relation,
     check_texts,
-    check_unit,
     facts_of,
     question_of,
-    same_charge,
-    same_price,
 )
 from discreet.ledger.charges_and_claims import (
     add_claim,
     append,
     bundles_of,
     charge_entry,
-    check_claim,
     check_not_claimed,
     check_room,
     fail_claim,
@@ -61,7 +54,6 @@ from discreet.ledger.charges_and_claims import (
     now,
     release_claim,
     reopen,
-    spend,
     sums_of,
     until_claimed,
 )
@@ -69,16 +61,28 @@ from discreet.ledger.filters import held
 from discreet.ledger.installments import (
     add_part,
     check_known,
-    check_single,
     check_user_key,
-    is_known,
+    part_before,
     part_key,
     parts_of,
     read_part_number,
     read_parts_paid,
 )
 from discreet.ledger.private_files import private
+from discreet.ledger.requests import (
+    AnswerRequest,
+    ChargeRequest,
+    ClaimRequest,
+    answer_before,
+    book_of,
+    decided,
+    is_batching,
+    process_of,
+    refuse_arriving,
+    refuse_moved,
+)
 from discreet.ledger.restoration import whole
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
 from discreet.ledger.spending import (
     Entries,
     Left,
@@ -134,7 +138,7 @@ class Ledger:
     @classmethod
     def open(
         cls,
-        path: str | Path,
+        path: str | LedgerPlace,
         account: Account,
         *,
         anchor: str | Path | None = None,
@@ -156,15 +160,32 @@ class Ledger:
             else:
                 held.enter_context(source.hold())  # Recorded randomness and a real budget do not go together.
                 beside = None if anchor is None else check_path(anchor, name="anchor")
-                store = file_store(check_path(path, name="the ledger"), beside)
+                place = as_place(path)
+                if isinstance(place, LedgerAddress):
+                    from discreet.ledger.postgres_store import PostgresStore
+
+                    store = PostgresStore(place, beside)
+                else:
+                    store = file_store(check_path(path, name="the ledger"), beside)
             ledger = cls(store, account.dataset)
             ledger._declare(account, tuple(quotas))
             ledger._let_go = weakref.finalize(ledger, held.pop_all().close)
             return ledger
 
     def _declare(self, account: Account, quotas: tuple[Quota, ...]) -> None:
+        if is_batching(self._store):  # Verified in a snapshot, so that nobody waits for it.
+            with self._store.reading() as rows:
+                refuse_arriving(rows)
+                verify(rows)
+                refuse_moved(rows)
+                before = rows.account(account.dataset)
+            if before is not None:
+                check_declared(account, quotas, Book.read(account.dataset, before))
+                return
         with self._store.writing() as rows:
+            refuse_arriving(rows)
             verify(rows)
+            refuse_moved(rows)
             before = rows.account(account.dataset)
             if before is not None:
                 check_declared(account, quotas, Book.read(account.dataset, before))
@@ -217,51 +238,7 @@ class Ledger:
         check_user_key(idempotency_key)
         if parts is not None:
             facts["parts"] = read_parts_paid(parts)
-        with self._store.writing() as rows:
-            self._check(rows, relation, unit, nested)
-            again = self._by_key(rows, facts)
-            return self._spent(rows, event, nested, facts) if again is None else as_charge(again)
-
-    def _check(self, rows: LedgerRows, relation: Relation, unit: str, nested: Sequence[Event]) -> None:
-        account = self._book(rows).account
-        check_relation(relation, account)
-        check_unit(unit, account)
-        check_nested(nested, account)
-
-    def _by_key(self, rows: LedgerRows, facts: Mapping[str, Any]) -> Entry | None:
-        """Return the charge that was made under this key before, unless it can no longer be answered."""
-        index = None if facts.get("key") is None else rows.by_key(self._dataset, facts["key"])
-        if index is None:
-            return None
-        entry = charge_entry(rows, self._dataset, index)
-        same_charge(entry, facts)
-        if rows.answer(entry.index) is None and "parts" not in entry.content:
-            check_known(rows, entry)
-        return entry
-
-    def _by_question(self, rows: LedgerRows, facts: Mapping[str, Any]) -> Entry | None:
-        """Return the charge that answers this question, or else the newest one for it; a new key pays anew."""
-        question = question_of(facts)
-        if question is None:
-            return None
-        index = rows.by_question(self._dataset, question)
-        if index is None and facts.get("key") is None:
-            index = rows.newest(self._dataset, question)
-        entry = None if index is None else charge_entry(rows, self._dataset, index)
-        if entry is None or "parts" in entry.content or not same_price(entry, facts):
-            return None
-        return entry if rows.answer(entry.index) is not None or is_known(rows, entry) else None
-
-    def _spent(self, rows: LedgerRows, event: Event, nested: Sequence[Event], facts: dict[str, Any]) -> Charge:
-        """Add a charge to every sum it counts against, and to the chain."""
-        moment = now(rows)
-        scopes = self._book(rows).scopes(project=facts["project"], principal=facts["principal"], time=moment)
-        facts["prices"] = spend(rows, self._dataset, scopes, event, Relation(facts["relation"]), nested)
-        charge = append(rows, self._dataset, "charge", facts, moment)
-        key, question = facts.get("key"), question_of(facts)
-        if key is not None or question is not None:
-            rows.remember(charge.id, self._dataset, key=key, question=question)
-        return charge
+        return decided(self._store, ChargeRequest(self._dataset, event, facts, unit, nested))
 
     def claim(
         self,
@@ -299,26 +276,8 @@ class Ledger:
             nested=nested,
         )
         check_user_key(idempotency_key)
-
-        def attempt() -> ReadClaim | StoredAnswer:
-            with self._store.writing() as rows:
-                self._check(rows, relation, unit, nested)
-                return self._claimed(rows, event, nested, facts, seconds)
-
-        return until_claimed(attempt, seconds)
-
-    def _claimed(
-        self, rows: LedgerRows, event: Event, nested: Sequence[Event], facts: Mapping[str, Any], seconds: Number
-    ) -> ReadClaim | StoredAnswer:
-        entry = self._by_key(rows, facts) or self._by_question(rows, facts)
-        if entry is not None:
-            text = rows.answer(entry.index)
-            if text is not None:
-                return StoredAnswer(as_charge(entry), text)
-            check_not_claimed(rows, entry.index)
-        check_room(rows, self._dataset, facts["principal"])
-        charge = self._spent(rows, event, nested, dict(facts)) if entry is None else as_charge(entry)
-        return add_claim(rows, charge, dataset=self._dataset, principal=facts["principal"], seconds=seconds)
+        asked = ClaimRequest(self._dataset, event, facts, unit, nested, seconds, process_of(self._store))
+        return until_claimed(lambda: decided(self._store, asked), seconds)
 
     def claim_part(self, charge: Charge | int, number: int, *, seconds: Number) -> ReadClaim | None:
         """Claim a read from which the answers of a series up to `number` follow; None if they are stored already.
@@ -342,7 +301,13 @@ class Ledger:
         check_not_claimed(rows, entry.index)
         check_room(rows, self._dataset, principal)
         return add_claim(
-            rows, as_charge(entry), dataset=self._dataset, principal=principal, seconds=seconds, part=number
+            rows,
+            as_charge(entry),
+            dataset=self._dataset,
+            principal=principal,
+            seconds=seconds,
+            process=process_of(self._store),
+            part=number,
         )
 
     def attempt(self, claim: ReadClaim, work: Callable[[], T]) -> T:
@@ -394,20 +359,17 @@ class Ledger:
         claim = charge if isinstance(charge, ReadClaim) else None
         paid = charge.charge if isinstance(charge, ReadClaim) else charge
         index = paid.id if isinstance(paid, Charge) else paid
-        with self._store.writing() as rows:
-            entry = charge_entry(rows, self._dataset, index)
-            check_single(entry)
-            text = rows.answer(index)
+        if is_batching(self._store):  # Drawn before its turn, for which others wait; one that comes late is dropped.
+            with self._store.reading() as rows:
+                text = answer_before(rows, self._dataset, index, claim)
             if text is None:
-                check_known(rows, entry)
-                check_claim(rows, index, claim)
-                text = draw()
-                if not isinstance(text, str):
-                    raise InvalidParameter("draw must return the answer as text")
-                rows.set_answer(index, text)
-                append(rows, self._dataset, "answer", {"charge": index, "answer": digest(text)})
-                rows.end_claim(index)
-        return text
+                text = decided(self._store, AnswerRequest(self._dataset, index, claim, _drawn(draw)))
+            return text
+        with self._store.writing() as rows:
+            text = answer_before(rows, self._dataset, index, claim)
+            if text is None:
+                text = AnswerRequest(self._dataset, index, claim, _drawn(draw)).decide(rows)
+            return text
 
     def record_bundle(self, charge: Charge | int, digests: Mapping[str, str]) -> None:
         """Record the digests of what is published under a charge, once each."""
@@ -425,6 +387,11 @@ class Ledger:
         What a series of answers spends together was charged before the first. Each is drawn once, in order.
         """
         index = charge.id if isinstance(charge, Charge) else charge
+        if is_batching(self._store):
+            with self._store.reading() as rows:
+                text = part_before(rows, charge_entry(rows, self._dataset, index), number)
+            drawn = _drawn(draw) if text is None else text
+            draw = lambda: drawn  # noqa: E731
         with self._store.writing() as rows:
             return add_part(rows, charge_entry(rows, self._dataset, index), number, draw)
 
@@ -583,26 +550,23 @@ class Ledger:
                 found.append((scope.text, held(scope.rule, sums, scope.event(event, nested), relation)))
             return tuple(found)
 
-    def raise_budget(self, new_budget: Budget, *, reason: str, principal: str) -> None:
+    def raise_budget(self, new_budget: Budget, *, reason: str, principal: str, unit: str | None = None) -> None:
         """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered.
 
         It is raised within its kind, and a pure budget may get its first delta. Until now everybody had the old
         guarantee, and from now on the new one holds for everything, what was spent before included: the same sums go
         on, and what a pure account has spent is taken off the epsilon of every rule that begins with the delta. The
-        proof is in docs/ledger.md.
+        proof is in docs/ledger.md. With `unit` it is the budget of a unit within the first, by what the account calls
+        it, which is raised within its kind.
         """
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            budget = as_split(new_budget, book.rule)
-            check_raise(book.account.budget, budget)
-            sums = self._lifetime(rows, book)
-            raised = book.with_budget(budget, sums.epsilon or Fraction(0))
-            facts: dict[str, Any] = {"reason": reason, "principal": principal, "before": book.account.budget.packed()}
-            if sums.charges and budget.kind != book.account.budget.kind:
-                facts["sums"] = carried_over(sums, raised).text()
-                rows.set_sums(self._dataset, LIFETIME, facts["sums"])
-            append(rows, self._dataset, "raise", facts | declaration(raised))
+            raised, told = raised_book(book, new_budget, unit, self._lifetime(rows, book))
+            if "sums" in told:
+                rows.set_sums(self._dataset, LIFETIME, told["sums"])
+            facts = {"reason": reason, "principal": principal, **told, **declaration(raised)}
+            append(rows, self._dataset, "raise", facts)
             rows.set_account(self._dataset, raised.text())
 
     def set_quotas(self, quotas: Iterable[Quota], *, reason: str, principal: str) -> None:
@@ -671,11 +635,7 @@ class Ledger:
         self.close()
 
     def _book(self, rows: LedgerRows) -> Book:
-        """Read what is declared now: another process may have raised the budget."""
-        declared = rows.account(self._dataset)
-        if declared is None:
-            raise Refused("this data set is not declared in this ledger")
-        return Book.read(self._dataset, declared)
+        return book_of(rows, self._dataset)
 
     def _with_all_quotas(self, rows: LedgerRows, book: Book) -> Book:
         """Return the book with every quota that it ever had: the sums of one are kept, so its shares of delta are."""
@@ -686,6 +646,13 @@ class Ledger:
 
     def _lifetime(self, rows: LedgerRows, book: Book) -> Sums:
         return sums_of(rows, self._dataset, LedgerScope(LIFETIME, book.rule, ""))
+
+
+def _drawn(draw: Callable[[], str]) -> str:
+    text = draw()
+    if not isinstance(text, str):
+        raise InvalidParameter("draw must return the answer as text")
+    return text
 
 
 def _charged(entries: Iterable[Entry]) -> Counter[Event]:

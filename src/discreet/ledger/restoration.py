@@ -17,6 +17,8 @@ from discreet.ledger.budget import Budget, Sums
 from discreet.ledger.charge_record import Account, check_texts
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.filters import PrivacyFilter
+from discreet.ledger.requests import refuse_moved
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
 from discreet.ledger.store import LedgerRows
 from discreet.ledger.verify_chain import verify
 from discreet.noise import source
@@ -27,7 +29,7 @@ __all__ = ["exhausted", "restore", "whole"]
 
 
 def restore(
-    path: str | Path,
+    path: str | LedgerPlace,
     accounts: Iterable[Account],
     *,
     reason: str,
@@ -40,7 +42,7 @@ def restore(
     raised and data sets that were opened since the copy was made included. Every one of them counts as fully spent.
 
     Args:
-        path: The file of the ledger, for instance from a backup.
+        path: The file of the ledger, for instance from a backup; or its address on a PostgreSQL server.
         accounts: All data sets that were ever opened in it, as they were last declared.
         reason: Why it is restored; it stands in the record.
         principal: Who restores it; it stands in the record.
@@ -58,14 +60,21 @@ def restore(
         >>> dp.ledger.look("visits.ledger").left("visits").epsilon
         Fraction(0, 1)
     """
-    from discreet.ledger.sqlite_store import file_store
+    from discreet.ledger.postgres_store import PostgresStore
+    from discreet.ledger.sqlite_store import FileStore, file_store
 
     listed = {account.dataset: account for account in accounts}
     check_texts(reason=reason, principal=principal)
     with source.hold():
-        store = file_store(Path(path), None if anchor is None else Path(anchor))
+        address, outside = as_place(path), None if anchor is None else Path(anchor)
+        store: FileStore | PostgresStore
+        if isinstance(address, LedgerAddress):
+            store = PostgresStore(address, outside)
+        else:
+            store = file_store(Path(str(path)), outside)
         with store.restoring() as rows:
             verify(rows)
+            refuse_moved(rows)
             _spend_everything(rows, listed, {"reason": reason, "principal": principal})
         store.close()
 
@@ -92,6 +101,8 @@ def _last_declared(account: Account, before: str | None) -> Book:
     book = Book.read(account.dataset, before)
     budget = as_split(account.budget, book.rule)
     check_restored(book.account, replace(account, budget=budget))
+    for number, (_, inner) in enumerate(account.nested):
+        book = book.with_nested_budget(number, inner)
     return book.with_budget(budget)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -18,7 +17,7 @@ from discreet.ledger.charge_record import BEGINNING, Charge, Head, ReadClaim
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.private_files import check_private, create_private, reachable, refuse_network
-from discreet.ledger.store import LedgerRows
+from discreet.ledger.store import LedgerRows, StoreTurn, close_before_forks, opening_stores
 
 __all__ = [
     "FORMAT",
@@ -146,6 +145,14 @@ class SqliteRows:
         row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()
         return None if row is None else (row[0], row[1])
 
+    def marked(self, mark: str, *, after: int) -> Iterator[tuple[str, str]]:
+        yield from self._connection.execute(
+            "SELECT body, hash FROM entries WHERE idx > ? AND instr(body, ?) ORDER BY idx DESC", (after, mark)
+        )
+
+    def clock(self) -> None:
+        return None
+
     def entries(self) -> Iterator[tuple[Head, str]]:
         rows = self._connection.execute("SELECT idx, hash, time, body FROM entries ORDER BY idx")
         yield from ((Head(index, written_hash, time), body) for index, written_hash, time, body in rows)
@@ -155,6 +162,9 @@ class SqliteRows:
 
     def set_account(self, dataset: str, declared: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (dataset, declared))
+
+    def clear_accounts(self) -> None:
+        self._connection.execute("DELETE FROM accounts")
 
     def accounts(self) -> dict[str, str]:
         return dict(self._connection.execute("SELECT dataset, declared FROM accounts"))
@@ -358,7 +368,7 @@ class MemoryStore:
 
     def __init__(self) -> None:
         self._process = os.getpid()
-        self.turn = _Turn()
+        self.turn = StoreTurn()
         self._connection = connect(":memory:")
         with begun(self._connection, "IMMEDIATE"):
             create(self._connection)
@@ -383,10 +393,10 @@ class FileStore:
 
     def __init__(self, path: Path, anchor: Path) -> None:
         self.path, self.anchor = path, anchor
-        self.turn = _Turn()
+        self.turn = StoreTurn()
         self._open: list[OpenFiles] = []  # one or none
         weakref.finalize(self, _close_all, self._open)
-        _living.add(self)
+        close_before_forks(self)
 
     @contextmanager
     def writing(self) -> Iterator[SqliteRows]:
@@ -453,32 +463,7 @@ def _close_all(files: list[OpenFiles]) -> None:
     files.clear()
 
 
-@final
-class _Turn:
-    """One user at a time within a process, and none while it forks."""
-
-    __slots__ = ("is_busy", "lock")
-
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.is_busy = False
-
-    @contextmanager
-    def taken(self) -> Iterator[None]:
-        with self.lock:
-            if self.is_busy:
-                raise Refused("a ledger was used from inside its own transaction: draw noise there, nothing else")
-            self.is_busy = True
-            try:
-                yield
-            finally:
-                self.is_busy = False
-
-
 _stores: weakref.WeakValueDictionary[Path, FileStore] = weakref.WeakValueDictionary()
-_living: weakref.WeakSet[FileStore] = weakref.WeakSet()
-_guard = threading.RLock()
-_waiting: list[FileStore] = []
 
 
 def file_store(path: Path, anchor: Path | None) -> FileStore:
@@ -486,35 +471,13 @@ def file_store(path: Path, anchor: Path | None) -> FileStore:
     refuse_without_locks("a ledger in a file")
     place = path.resolve()
     outside = (anchor or place.with_name(f"{place.name}.anchor")).resolve()
-    with _guard:
+    with opening_stores():
         found = _stores.get(place)
         if found is None:
             found = _stores[place] = FileStore(place, outside)
         if found.anchor != outside:
             raise Refused("this ledger is open already, with another anchor")
         return found
-
-
-def _before_fork() -> None:
-    """Wait until no transaction runs, and close: what sqlite3 knows about locks must not be in two processes."""
-    _guard.acquire()
-    _waiting[:] = list(_living)
-    for store in _waiting:
-        store.turn.lock.acquire()
-        if not store.turn.is_busy:  # Else this thread forks inside a transaction, and the child will be refused.
-            store.drop()
-
-
-def _after_fork() -> None:
-    """Go on, in the parent and in the child; each opens the files again when it needs them."""
-    for store in _waiting:
-        store.turn.lock.release()
-    _waiting.clear()
-    _guard.release()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 # --- sqlite_connection: Connections to sqlite3 that force every commit to disk, and errors that say what to do. ---

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, final
@@ -9,7 +12,7 @@ from typing import Protocol, final
 from discreet.errors import Refused
 from discreet.ledger.charge_record import Head, ReadClaim
 
-__all__ = ["ClosedStore", "LedgerRows", "Store"]
+__all__ = ["ClosedStore", "LedgerRows", "Store", "StoreTurn", "close_before_forks", "opening_stores"]
 
 
 class LedgerRows(Protocol):
@@ -24,6 +27,12 @@ class LedgerRows(Protocol):
     def entry(self, index: int) -> tuple[str, str] | None:
         """Return the text of an entry and its hash."""
 
+    def marked(self, mark: str, *, after: int) -> Iterator[tuple[str, str]]:
+        """Return text and hash of the entries after an index whose text has a mark, the newest first."""
+
+    def clock(self) -> int | None:
+        """Return the time by a clock that all machines share, in microseconds since 1970; None: that of this one."""
+
     def entries(self) -> Iterator[tuple[Head, str]]:
         """Return every entry in order: the end of the chain after it, and its text."""
 
@@ -32,6 +41,9 @@ class LedgerRows(Protocol):
 
     def set_account(self, dataset: str, declared: str) -> None:
         """Remember what is declared for a data set."""
+
+    def clear_accounts(self) -> None:
+        """Forget what is declared: the ledger was moved, and nobody may charge it here any more."""
 
     def accounts(self) -> dict[str, str]:
         """Return what is declared for every data set."""
@@ -114,3 +126,72 @@ class ClosedStore:
 
     def close(self) -> None:
         """There is nothing left to let go of."""
+
+
+# --- turns: One user at a time within a process; and what is open is closed before it forks. ---
+
+
+@final
+class StoreTurn:
+    """One user at a time within a process, and none while it forks."""
+
+    __slots__ = ("is_busy", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.is_busy = False
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        with self.lock:
+            if self.is_busy:
+                raise Refused("a ledger was used from inside its own transaction: draw noise there, nothing else")
+            self.is_busy = True
+            try:
+                yield
+            finally:
+                self.is_busy = False
+
+
+class _OpenStore(Protocol):
+    turn: StoreTurn
+
+    def drop(self) -> None:
+        """Close what is open; the next use opens it again."""
+
+
+_living: weakref.WeakSet[_OpenStore] = weakref.WeakSet()
+_guard = threading.RLock()
+_waiting: list[_OpenStore] = []
+
+
+def close_before_forks(store: _OpenStore) -> None:
+    """Let a store be closed before this process forks: parent and child each open it again."""
+    _living.add(store)
+
+
+def opening_stores() -> AbstractContextManager[object]:
+    """Keep others from opening a store, and from forking, while one is looked up."""
+    return _guard
+
+
+def _before_fork() -> None:
+    """Wait until no transaction runs, and close: a lock or a connection that two processes share protects neither."""
+    _guard.acquire()
+    _waiting[:] = list(_living)
+    for store in _waiting:
+        store.turn.lock.acquire()
+        if not store.turn.is_busy:  # Else this thread forks inside a transaction, and the child will be refused.
+            store.drop()
+
+
+def _after_fork() -> None:
+    """Go on, in the parent and in the child; each opens the files again when it needs them."""
+    for store in _waiting:
+        store.turn.lock.release()
+    _waiting.clear()
+    _guard.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)

@@ -49,12 +49,15 @@ class _Replay:
         self._claims: dict[int, ReadClaim] = {}  # without an answer, by their charge
         self._restored: set[str] = set()
         self._time = 0
+        self._moved: dict[str, str] | None = None  # what was declared when it was moved
 
     def add(self, entry: Entry) -> None:
         """Add one entry."""
         if entry.time < self._time:
             raise LedgerDamaged(f"entry {entry.index} is older than the one before")
         self._time = entry.time
+        if self._moved is not None and entry.kind != "arrived":
+            raise LedgerDamaged(f"entry {entry.index} was written after this ledger was moved")
         match entry.kind:
             case "charge":
                 self._charge(entry)
@@ -82,10 +85,21 @@ class _Replay:
                     self._before[entry.dataset, scope.name] = Sums.from_text(text)
                     self._prices[entry.dataset, scope.name] = Counter()
                 self._restored.add(entry.dataset)
+            case "moved" | "arrived":
+                self._move(entry)
             case "format":
                 pass
             case _:
                 raise LedgerDamaged(f"entry {entry.index} is of a kind that this release does not know")
+
+    def _move(self, entry: Entry) -> None:
+        """A ledger that was moved declares nothing; where it arrived it declares what it did."""
+        if entry.kind == "moved":
+            self._moved, self._declared = self._declared, {}
+        elif self._moved is None:
+            raise LedgerDamaged(f"entry {entry.index} arrived from nowhere")
+        else:
+            self._declared, self._moved = self._moved, None
 
     def _charge(self, entry: Entry) -> None:
         if entry.dataset not in self._declared:
@@ -180,8 +194,8 @@ class _Replay:
 
     def _admitted(self, sums: Mapping[tuple[str, str], Sums]) -> None:
         """No lifetime sum is above its budget, but for those that count as spent because a copy was restored."""
-        for dataset in self._declared.keys() - self._restored:
-            book, total = Book.read(dataset, self._declared[dataset]), sums.get((dataset, LIFETIME))
+        for dataset in (self._moved or self._declared).keys() - self._restored:
+            book, total = Book.read(dataset, (self._moved or self._declared)[dataset]), sums.get((dataset, LIFETIME))
             if total is not None and not book.rule.admits(total):
                 raise LedgerDamaged("more was spent than the budget holds")
             for scope in book.nested_scopes():

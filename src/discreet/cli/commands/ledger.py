@@ -63,6 +63,28 @@ def export(
         show(Exported.of(record, to), as_json=as_json)
 
 
+@command(
+    ledger, "move", example='discreet ledger move northmere.ledger moved.ledger --reason "a new disk"', busy="moving"
+)
+def move(
+    place: Annotated[Path, typer.Argument(help="The ledger: a file, or postgresql://host/database.", metavar="FROM")],
+    to: Annotated[Path, typer.Argument(help="Where it will be: a file, or an address. None must be there.")],
+    reason: Reason,
+    principal: Principal = None,
+    as_json: AsJson = False,
+) -> None:
+    """Move a ledger to another place, such as a PostgreSQL server, with every hash; the old one is closed for ever.
+
+    If it breaks in between, the same command goes on. A second copy is never made: it would spend the budget twice.
+    """
+    from discreet.cli.ledger_support import MovedLedger
+    from discreet.cli.policies import asker
+    from discreet.ledger import move as move_ledger
+
+    found = move_ledger(place, to, reason=reason, principal=asker(principal))
+    show(MovedLedger.of(found, to), as_json=as_json)
+
+
 @command(ledger, "claims", example="discreet ledger claims --policy plan.toml", busy="reading the ledger")
 def claims(policy: PolicyFile, as_json: AsJson = False) -> None:
     """List the reads that were begun and have no answer, and whether an answer may still come. It shows no data.
