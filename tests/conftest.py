@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from postgres_cluster import postgres_cluster, postgres_database  # noqa: F401
+from spark_session import spark  # noqa: F401
 
 # Two processes share two cores. Matrix libraries that start a thread for each core would wait for each other; they read
 # this when they are loaded, and so do processes that tests start.

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dp
-from discreet.formatting import record, with_article
+from discreet.formatting import places_for, record, with_article
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,14 @@ from discreet.formatting import record, with_article
 )
 def test_an_article_is_that_of_how_a_noun_sounds(noun: str) -> None:
     assert with_article(noun.split(" ", 1)[1]) == noun
+
+
+@pytest.mark.parametrize(
+    ("value", "places"), [(Fraction(272, 100), 2), (Fraction(5, 2), 1), (Fraction(40), 0), (Fraction(1, 3), 12)]
+)
+def test_a_value_without_error_has_no_decimals_that_say_nothing(value: Fraction, places: int) -> None:
+    """A median of prices that is surely 2.72 was shown as 2.720000000000 ± 0.000000000000."""
+    assert places_for(Fraction(0), value) == places
 
 
 class Colour(Enum):

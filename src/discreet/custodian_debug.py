@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import final
 
-from discreet.errors import AnswerFailed
+from discreet.errors import AnswerFailed, DiscreetError
 
 __all__ = ["ConstantFailure", "is_on", "keep_hidden", "show_hidden", "show_text"]
 
@@ -23,9 +24,7 @@ _kept: list[str] | None = None
 # What ends a process, a generator or (by its module, since loading asyncio is slow) a task. Anything else is hidden,
 # the panics of compiled libraries too, which are no `Exception`.
 _ENDING = (KeyboardInterrupt, SystemExit, GeneratorExit)
-_BEFORE = (
-    "DISCREET_CUSTODIAN_DEBUG: an answer that was paid failed. What follows MAY SHOW PRIVATE VALUES: do not pass it on."
-)
+_BEFORE = "DISCREET_CUSTODIAN_DEBUG: why this failed. What follows MAY SHOW PRIVATE VALUES: do not pass it on."
 
 
 @final
@@ -33,11 +32,13 @@ class ConstantFailure:
     """Turn every exception of a block into `AnswerFailed`: which one it was could depend on somebody's row.
 
     This is the one place that swallows exceptions after a charge. What ends a process (an interrupt) goes through, and
-    so do exceptions of the kinds that `but` names, for blocks that nobody paid for.
+    so do exceptions of the kinds that `but` names, for blocks that nobody paid for, where `failure` is another error.
     """
 
-    def __init__(self, *, but: tuple[type[Exception], ...] = ()) -> None:
-        self._but = but
+    def __init__(
+        self, *, but: tuple[type[Exception], ...] = (), failure: Callable[[], DiscreetError] = AnswerFailed
+    ) -> None:
+        self._but, self._failure = but, failure
 
     def __enter__(self) -> None:
         return None
@@ -49,7 +50,7 @@ class ConstantFailure:
             return
         show_hidden(error)
         del kind, error, trace  # Whoever prints the variables of this frame would print the error.
-        failure = AnswerFailed()
+        failure = self._failure()
         try:
             raise failure
         finally:

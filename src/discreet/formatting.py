@@ -62,10 +62,16 @@ def exponent(value: Fraction) -> int:
 
 
 def places_for(error: Fraction, *values: Fraction) -> int:
-    """Return how many decimals show three digits of the error, none where everything is whole."""
+    """Return how many decimals show three digits of the error, none where everything is whole.
+
+    Where there is no error, as of a quantile that is surely one value, they show the values in full if that is short.
+    """
     if all(value.denominator == 1 for value in (error, *values)):
         return 0
-    return min(_MOST_PLACES, max(0, 2 - exponent(error))) if error > 0 else _MOST_PLACES
+    if error > 0:
+        return min(_MOST_PLACES, max(0, 2 - exponent(error)))
+    full = (places for places in range(7) if all((value * 10**places).denominator == 1 for value in values))
+    return next(full, _MOST_PLACES)
 
 
 def plain(value: Fraction | int) -> str:
@@ -75,6 +81,12 @@ def plain(value: Fraction | int) -> str:
         if (number * 10**places).denominator == 1:
             return decimal(number, places)
     return decimal(number, min(_MOST_PLACES, max(0, 5 - exponent(abs(number)))))
+
+
+def quantile_label(level: Fraction) -> str:
+    """Return q25 for a quarter and q02_5 for a fortieth: a percentage, as the end of a name."""
+    whole, _, rest = plain(100 * level).partition(".")
+    return f"q{whole:0>2}_{rest}" if rest else f"q{whole:0>2}"
 
 
 def significant_up(number: Fraction | float, digits: int = 4) -> str:

@@ -20,11 +20,12 @@ from discreet.cli.schemas import ANSWERS, schema_of
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cli.md"
 SCHEMAS = ROOT / "docs" / "schema" / "cli"
-FIRST, LAST = ("data copy", "init"), ("budget raise",)  # What others need, and after what a plan must be changed.
+# What others need, and after what a plan must be changed.
+FIRST, LAST = ("data copy", "init"), ("budget raise", "ledger move")
 NO_JSON = ("shell",)  # It is for people: a program asks with `query`.
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
 ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
-ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen")
+ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen", "ledger move")
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 
 

@@ -212,6 +212,7 @@ class Grammar:
                 f"STDDEV_SAMP({number})",
                 f"MEDIAN({number})",
                 f"QUANTILE({number}, {q})",
+                f"QUANTILE(FLOOR(LEAST(GREATEST({number}, 0), 4)), [0.25, {q}, 0.75])",
                 f"MIN({number})",
                 "MODE(town)",
                 "MODE(small)",

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from recorded import replayed
 
 import discreet as dp
+from discreet.balls import bounds, precision
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.joint_quantiles import QuantileInterval
 from discreet.mechanisms.order_statistics import Ranked
@@ -31,8 +32,8 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.execute import exact_numbers
 from discreet.query.parse.select import read
-from discreet.query.plan.choices import interval_of, mode_factor, mode_scores, quantile_of
-from discreet.query.plan.draft import ModePick, Spend
+from discreet.query.plan.choices import interval_of, intervals_of, mode_factor, mode_scores, quantile_of, quantiles_of
+from discreet.query.plan.draft import Chooser, ModePick, QuantilesPick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.session.catalogue_builder import build_catalogue
 
@@ -46,6 +47,7 @@ SPENDS = (
     Spend(epsilon=8, delta="1e-9"),
 )
 _SECONDS = 60
+_FEWEST = 8  # Steps of a grid on which the law of a list is enumerated.
 _ONE_SECRET = {32: b"the key of all choices in a test"}
 
 
@@ -158,6 +160,8 @@ class _Groups:
         if isinstance(asked, ModePick):
             moved = mode_scores(asked, one) - mode_scores(asked, two)
             return _range(moved) * mode_factor(draft, chooser)
+        if isinstance(asked, QuantilesPick):
+            return self._list_loss(asked, chooser, one, two)
         mechanism = quantile_of(draft, asked, chooser)
         points = np.unique(
             np.concatenate([one, two, one + 1, two + 1, one - 1, two - 1, [asked.grid.first, asked.grid.last]])
@@ -166,6 +170,22 @@ class _Groups:
         moved = _rank_scores(mechanism, one, points) - _rank_scores(mechanism, two, points)
         spent = _range(moved) * mechanism.factor
         return spent + _width_loss(interval_of(draft, asked, chooser), one, two, points) if chooser.interval else spent
+
+    def _list_loss(
+        self, asked: QuantilesPick, chooser: Chooser, one: NDArray[np.int64], two: NDArray[np.int64]
+    ) -> Fraction:
+        """Return the largest loss of values that are chosen together, by their exact law, and of widths around them."""
+        draft, grid = self.priced.draft, asked.grid
+        assert grid.width <= _FEWEST, "lists are asked of small grids here: their law is listed"
+        mechanism = replace(quantiles_of(draft, asked, chooser), fineness=1)
+        laws = [mechanism.distribution([int(value) * grid.step for value in values]) for values in (one, two)]
+        assert laws[0].masses.keys() == laws[1].masses.keys()
+        with precision(128):
+            pairs = [(mass, laws[1].masses[chosen]) for chosen, mass in laws[0].masses.items()]
+            spent = max(max(bounds(abs((a / b).log()))[0] for a, b in pairs), Fraction(0))
+        points = np.arange(grid.first, grid.last + 1)
+        widths = intervals_of(draft, asked, chooser) if chooser.interval else ()
+        return spent + sum((_width_loss(width, one, two, points) for width in widths), Fraction(0))
 
     def _kept(self, pick: int, place: int) -> NDArray[np.int64]:
         values = self.tally.measures[self.priced.draft.picks[pick].column].values

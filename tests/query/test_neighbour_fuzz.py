@@ -31,8 +31,14 @@ def survey(seed: str, queries: int, *, exchanged: bool = False) -> tuple[int, in
 
 
 def planned(world: NeighbourWorld, text: str) -> PricedQuery | None:
+    """Price a query; quantiles have intervals half of the time, of a population where that can be."""
+    spend = world.chance.choice(SPENDS)
+    paid = [{"population": True}, {}] if world.chance.random() < 0.5 else [{}]
+    for more in [*paid] if world.chance.random() < 0.5 else []:
+        with suppress(dp.Refused):
+            return world.priced(text, replace(spend, quantile_intervals=True, **more))
     with suppress(dp.Refused):
-        return world.priced(text, world.chance.choice(SPENDS))
+        return world.priced(text, spend)
     return None
 
 
@@ -115,6 +121,24 @@ def test_a_width_that_nobody_pays_for_is_told_apart(spend: Spend, exchanged: boo
     assert not any(is_beyond(Fraction(1), world, sql, asked) for world in worlds)
     worlds = [NeighbourWorld(f"width {seed}", exchanged=exchanged) for seed in range(3)]
     assert any(is_beyond(point, world, sql, asked) for world in worlds)
+
+
+LISTED = "SELECT QUANTILE(FLOOR(LEAST(GREATEST(small, 0), 4)), [0.25, 0.5, 0.75]) AS m FROM stays"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("spend", [SPENDS[0], SPENDS[2]], ids=["flipped", "exponential"])
+@pytest.mark.parametrize("exchanged", [False, True])
+@pytest.mark.parametrize("intervals", [False, True])
+def test_a_list_of_quantiles_is_within_its_price_and_its_first_step_alone_is_not(
+    spend: Spend, exchanged: bool, intervals: bool
+) -> None:
+    """The wrong neighbours: steps of one measurement that are each taken in full, or of which one alone is paid."""
+    asked = replace(spend, quantile_intervals=intervals)
+    parts = [Fraction(1), Fraction(1, 3) if intervals else Fraction(1, 2)]
+    for part in parts:
+        worlds = [NeighbourWorld(f"listed {seed}", exchanged=exchanged) for seed in range(4)]
+        assert any(is_beyond(part, world, LISTED, asked) for world in worlds) == (part < 1)
 
 
 def is_beyond(part: Fraction, world: NeighbourWorld, sql: str, spend: Spend) -> bool:

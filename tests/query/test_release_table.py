@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -234,6 +235,29 @@ def test_a_plot_has_a_bar_for_each_row_and_labels_are_no_code() -> None:
         table(counts(*range(100))).plot()
     with pytest.raises(InvalidParameter, match="error bars"):
         table(keys("a")).plot()
+
+
+def test_a_summary_is_drawn_as_box_plots_by_its_name() -> None:
+    """One row a group, NULL left out; columns that are only named like a summary and cross are no box."""
+    ends = ("_q05", "_q25", "_q50", "_q75", "_q95")
+    none = {"low": None, "high": None}
+    five = [replace(counts(place, 2 * place, 9 - place, name=f"age{end}"), **none) for place, end in enumerate(ends)]
+    names = keys("a", "a", "b")
+    made = table(names, *five)
+    for chart in (made.plot("age"), made.plot()):
+        (rows,) = json.loads(chart.to_json())["datasets"].values()
+        assert rows == [
+            {"row": 0, "q05": 0, "q25": 1, "q50": 2, "q75": 3, "q95": 4},
+            {"row": 1, "q05": 0, "q25": 2, "q50": 4, "q75": 6, "q95": 8},
+        ]
+    assert "value" in table(names, counts(1, 2, 3), *five).plot().to_json()  # What has error bars is drawn first.
+    with pytest.raises(InvalidParameter, match="no column"):
+        table(names, *five[1:]).plot("age")
+    with pytest.raises(InvalidParameter, match="values to draw"):
+        table(keys("b"), *(replace(one, values=(None,)) for one in five)).plot("age")
+    for wrong in ([["a"], [[1, 2, 3, 5, 4]]], [["a"], [[1, 2, 3]]], [[], []], [["a"], [[1, 2, 3, 4, float("inf")]]]):
+        with pytest.raises(InvalidParameter):
+            dp.plots.boxes(*wrong, across="age")
 
 
 def test_numbers_are_exact_and_compact() -> None:

@@ -213,11 +213,15 @@ def complaints(sql: str, spend: Spend, worlds: Sequence[list[Row]]) -> list[str]
     return found
 
 
-@pytest.mark.long
+SOME = pytest.param(9, marks=pytest.mark.long, id="every ninth world")
+ALL = pytest.param(1, marks=pytest.mark.slow, id="all worlds")
+
+
+@pytest.mark.parametrize("step", [SOME, ALL])
 @pytest.mark.parametrize("sql", ASKED)
 @pytest.mark.parametrize("spend", [Spend(epsilon=1), Spend(rho="0.1", delta="1e-6")], ids=["pure", "gaussian"])
-def test_what_noise_tells_of_any_unit_of_small_worlds_is_within_its_price(sql: str, spend: Spend) -> None:
-    assert not complaints(sql, spend, small_worlds()[::9])
+def test_what_noise_tells_of_any_unit_of_small_worlds_is_within_its_price(sql: str, spend: Spend, step: int) -> None:
+    assert not complaints(sql, spend, small_worlds()[::step])
 
 
 def test_a_window_over_all_people_is_beyond_the_price(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from discreet.cli.commands import (
     query,
     release,
     shell,
+    source,
     synth,
     version,
 )
@@ -38,7 +39,7 @@ _PANELS = {
     "Ask": (query, shell),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),
-    "More": (data, doctor, version),
+    "More": (data, source, doctor, version),
 }
 _ORDER: list[str | None] = []  # the names of all commands, in the order of the panels
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, final
 
 from discreet.cli.output import Block, Meter, Styled, level_style, note
-from discreet.cli.policies import open_ledger, read_any_policy, unit_names
+from discreet.cli.policies import named_ledger, open_ledger, read_any_policy, unit_names
 from discreet.cli.spending import answer_to, can_ask
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import down, exact_or_none, up
@@ -17,7 +17,7 @@ from discreet.ledger import Budget
 from discreet.ledger.accounts import budget_toml
 
 if TYPE_CHECKING:
-    from discreet.ledger import Ledger
+    from discreet.ledger import Account, Ledger
     from discreet.ledger.spending import Left
 
 __all__ = ["Amount", "BudgetNow", "DetailedBudget", "QuotaNow", "raised"]
@@ -25,37 +25,49 @@ __all__ = ["Amount", "BudgetNow", "DetailedBudget", "QuotaNow", "raised"]
 # --- raising: Raise the budget of a policy's data set. ---
 
 
+_INNER = "[unit.inner.budget]"
+
+
 def raised(
     policy: Path,
+    told: tuple[str | None, str | None, str | None],
     *,
-    epsilon: str | None,
-    delta: str | None,
-    rho: str | None,
+    unit: str | None,
     reason: str,
     principal: str,
     agreed: bool = False,
 ) -> BudgetNow:
     """Raise what is named, or all to what the policy declares, and tell what there is now; ask on a terminal."""
-    declared = None if policy.suffix == ".ledger" else read_any_policy(policy).budget
+    account = None if named_ledger(policy) is not None else read_any_policy(policy).account
     with open_ledger(policy, must_exist=True) as ledger:
-        old, told = ledger.account.budget, (epsilon, delta, rho)
+        whose = _named(unit, policy, ledger.account)
+        old = dict(ledger.account.nested).get(whose or "", ledger.account.budget)
+        declared = None if account is None else dict(account.nested).get(whose or "", account.budget)
         if told == (None, None, None) and declared is None:
             raise InvalidParameter("say the new budget: --epsilon, --delta or --rho")
         split = old if old.kind == "approximate" or declared is None else declared
         new = Budget(
-            epsilon=_new(epsilon, old.epsilon, "--epsilon"),
-            delta=_new(delta, old.delta, "--delta"),
-            rho=_new(rho, old.rho, "--rho"),
+            epsilon=_new(told[0], old.epsilon, "--epsilon"),
+            delta=_new(told[1], old.delta, "--delta"),
+            rho=_new(told[2], old.rho, "--rho"),
             approximate=split.approximate,
-            expect=split.expect if delta is not None or old.delta is not None else None,
+            expect=split.expect if told[1] is not None or old.delta is not None else None,
         )
         chosen = declared if told == (None, None, None) and declared is not None else new
         if not agreed:
             _confirm(old, chosen)
-        ledger.raise_budget(chosen, reason=reason, principal=principal)
+        ledger.raise_budget(chosen, reason=reason, principal=principal, unit=whose)
         if declared is not None and declared != chosen:
-            note(f"Write the new budget into {policy.name} too, or it is refused:\n{budget_toml(chosen, indent='  ')}")
+            section = budget_toml(chosen, indent="  ").replace("[budget]", "[budget]" if whose is None else _INNER)
+            note(f"Write the new budget into {policy.name} too, or it is refused:\n{section}")
         return BudgetNow.of(ledger, principal=principal, project="", called=unit_names(policy))
+
+
+def _named(unit: str | None, policy: Path, account: Account) -> str | None:
+    """Return what the ledger calls a unit within the first; None for the first itself."""
+    names = {called: name for name, called in unit_names(policy).items()}
+    whose = None if unit is None else names.get(unit, unit)
+    return None if whose == account.unit else whose
 
 
 def _confirm(old: Budget, new: Budget) -> None:

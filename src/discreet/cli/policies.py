@@ -20,6 +20,7 @@ from discreet.pages import progress
 
 if TYPE_CHECKING:
     from discreet.ledger import Account, Budget, Ledger
+    from discreet.ledger.server_address import LedgerPlace
     from discreet.query import Policy, Session
     from discreet.schema.csv_file import CsvFile
 
@@ -27,6 +28,7 @@ __all__ = [
     "FilePlace",
     "asker",
     "declared_in",
+    "named_ledger",
     "needed",
     "open_ledger",
     "open_place",
@@ -63,7 +65,7 @@ def _is_plan(path: Path) -> bool:
 
 def release_delta(path: Path) -> Fraction | None:
     """Return the delta at which a plan prices its releases, so that a price is told as it was agreed to."""
-    if path.suffix == ".ledger" or not _is_plan(path):
+    if named_ledger(path) is not None or not _is_plan(path):
         return None
     from discreet.release import read_release_plan
 
@@ -74,7 +76,7 @@ def unit_names(path: Path) -> dict[str, str]:
     """Return what a policy or a plan calls one unit, by what its ledger does; a ledger itself has no names."""
     from discreet.query.policy import called_units
 
-    if path.suffix == ".ledger":
+    if named_ledger(path) is not None:
         return {}
     policy = read_any_policy(path)
     return called_units(policy.chain or policy.unit)
@@ -95,8 +97,9 @@ def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
     """
     from discreet.ledger import Ledger
 
-    if path.suffix == ".ledger":
-        with Ledger.open(path, _only_account(path)) as ledger:
+    named = named_ledger(path)
+    if named is not None:
+        with Ledger.open(named, _only_account(named)) as ledger:
             yield ledger
         return
     policy = read_any_policy(path)
@@ -109,7 +112,9 @@ def open_ledger(path: Path, *, must_exist: bool = False) -> Iterator[Ledger]:
         yield ledger
 
 
-def declared_in(place: Path, dataset: str, *, anchor: Path | None = None, said: Budget | None = None) -> Budget | None:
+def declared_in(
+    place: LedgerPlace, dataset: str, *, anchor: Path | None = None, said: Budget | None = None
+) -> Budget | None:
     """Return the budget that a ledger has for a data set, as `said` if its numbers are the same; None without one."""
     from discreet.ledger.inspect import declared_budget
 
@@ -121,7 +126,17 @@ def declared_in(place: Path, dataset: str, *, anchor: Path | None = None, said: 
     return said if same else found
 
 
-def _only_account(place: Path) -> Account:
+def named_ledger(path: Path) -> LedgerPlace | None:
+    """Return the ledger, if one is named itself: a file, or the address on a server; None for a policy or a plan."""
+    from discreet.ledger.server_address import LedgerAddress, as_place
+
+    place = as_place(path)
+    if isinstance(place, LedgerAddress):
+        return place
+    return path if path.suffix == ".ledger" else None
+
+
+def _only_account(place: LedgerPlace) -> Account:
     from discreet.ledger import look
 
     seen = look(place)
@@ -160,9 +175,11 @@ class FilePlace:
     file: Path | CsvFile | None = None  # the source as it is said to be written
 
     @property
-    def book(self) -> Path:
-        """The file of the ledger."""
-        return self.source.with_suffix(".ledger") if self.ledger is None else self.ledger
+    def book(self) -> LedgerPlace:
+        """The file of the ledger, or its address."""
+        if self.ledger is None:
+            return self.source.with_suffix(".ledger")
+        return named_ledger(self.ledger) or self.ledger
 
     def lifetime(self, epsilon: str, delta: str | None, *, say: bool = True) -> Budget:
         """Return the lifetime budget: as the ledger has it, as it is said, or as a plan beside the data declares it."""

@@ -44,11 +44,12 @@ class TypedOffer:
     idempotency_key: str | None = None
     kept_share: str | None = None
     quantile_intervals: bool = False
+    population: bool = False
 
     def words(self) -> dict[str, Any]:
         """Return the words of `Session.sql`."""
         plain = ("epsilon", "rho", "share", "error", "relative_error", "delta", "idempotency_key", "kept_share")
-        said: dict[str, Any] = {name: getattr(self, name) for name in (*plain, "quantile_intervals")}
+        said: dict[str, Any] = {name: getattr(self, name) for name in (*plain, "quantile_intervals", "population")}
         return said | {"expected": _expected(self.expected or ()), "keys": _keys(self.keys or ())}
 
 

@@ -27,10 +27,19 @@ from discreet.cli.commands.explain_epsilon import FoundShareAnswer as FoundMeani
 from discreet.cli.commands.key import KeyAnswer
 from discreet.cli.commands.version import Check, Health, Version
 from discreet.cli.exits import Failure, Reason
-from discreet.cli.ledger_support import ClaimedRead, Claims, Exported, History, Recorded, VerifiedLedger
+from discreet.cli.ledger_support import (
+    ClaimedRead,
+    Claims,
+    Exported,
+    History,
+    MovedLedger,
+    Recorded,
+    VerifiedLedger,
+)
 from discreet.cli.profile_support import ProfileAnswer
 from discreet.cli.query_support import ColumnFacts, Explained, TableAnswer
 from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
+from discreet.cli.source_support import PreparedSource
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
 
@@ -71,6 +80,7 @@ ANSWERS: Mapping[str, Any] = {
     "ledger claims": Claims,
     "ledger export": Exported,
     "ledger history": History,
+    "ledger move": MovedLedger,
     "ledger release": Claims,
     "ledger reopen": Claims,
     "ledger verify": VerifiedLedger,
@@ -82,6 +92,8 @@ ANSWERS: Mapping[str, Any] = {
     "profile": ProfileAnswer,
     "query": TableAnswer,
     "release": Written,
+    "source check": Health,
+    "source prepare": PreparedSource,
     "synth domain": DraftedDomain,
     "synth evaluate": EvaluatedModel,
     "synth fit": FittedModel,

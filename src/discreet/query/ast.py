@@ -536,6 +536,8 @@ class Measure:
     quantile: Fraction | None = None  # for QUANTILE only
     sample: bool = True  # for VARIANCE and DEVIATION: divide by n - 1
     called: str = ""  # as the analyst wrote it, such as MAX for an extreme quantile; for notes only
+    weight: int | None = None  # how many parts of the price it has where others have one; None for one
+    among: tuple[Fraction, ...] | None = None  # of a list of quantiles: all of them, in order, chosen together
 
 
 @final

@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Protocol, final, runtime_checkable
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Source
 from discreet.query.bounding.aggregation import Tally
+from discreet.query.bounding.group_codes import GroupKeys
 from discreet.query.catalogue import CatalogueColumn
 from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Deadline", "Engine", "ExactCounts", "RowEngine", "Stage", "StageColumn", "StageKey", "Wants", "known_keys"]
+__all__ = [
+    "Deadline",
+    "Engine",
+    "ExactCounts",
+    "LimitedEngine",
+    "RowEngine",
+    "Stage",
+    "StageColumn",
+    "StageKey",
+    "Wants",
+    "known_keys",
+]
 
 # --- stage: The one stage that reads private rows: scan, bound each unit's share, add up whole numbers by group. ---
 #
@@ -113,6 +125,8 @@ class ExactCounts:
     groups: int
     tally: Tally
     keys: Callable[[Sequence[int]], list[tuple[Hashable, ...]]]  # of some groups; asked for released groups only
+    found: GroupKeys | None = None  # the same, where the data tell which groups there are
+    lists: tuple[pa.Array | None, ...] = ()  # of columns without public indices: the values that indices stand for
 
 
 def known_keys(stage: Stage) -> Callable[[Sequence[int]], list[tuple[Hashable, ...]]]:
@@ -178,6 +192,14 @@ class Engine(Protocol):
 
     def close(self) -> None:
         """Let go of the data."""
+
+
+@runtime_checkable
+class LimitedEngine(Engine, Protocol):
+    """An engine that cannot run every stage."""
+
+    def check_stages(self, stages: Sequence[Stage]) -> None:
+        """Refuse what it cannot run. It reads no row and depends on nothing private: it is asked before a charge."""
 
 
 @runtime_checkable

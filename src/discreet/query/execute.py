@@ -31,9 +31,7 @@ def draw(draft: FinalDraft, tallied: ExactCounts) -> ReleasedNumbers:
     numbers = tuple(_noisy(one, column[shown]) for one, column in noises)
     kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
     chosen = [pick(draft, place, values, shown) for place, values in enumerate(kept)]
-    ends = {place: (found[1], found[2]) for place, found in enumerate(chosen) if len(found) > 1}
-    picks = tuple(found[0] for found in chosen)
-    return ReleasedNumbers(numbers, picks, _keys(draft, tallied, shown), shown.size, ends)
+    return ReleasedNumbers(numbers, tuple(chosen), _keys(draft, tallied, shown), shown.size)
 
 
 def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:

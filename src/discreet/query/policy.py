@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, final
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.formatting import enumerated, record, with_article
+from discreet.ledger.charge_record import ROW_OR_NONE
 from discreet.names import escaped
 from discreet.privacy.relation import Relation, read_relation
 
@@ -113,6 +114,11 @@ class Unit:
         if self.is_composed and "row" in self.columns:
             raise InvalidParameter(
                 '"row" protects each row by itself, with its time: leave other columns and window out'
+            )
+        if self.column == ROW_OR_NONE:
+            raise InvalidParameter(
+                f'"{ROW_OR_NONE}" is what ledgers call rows under replace-one, so that a column of that name would '
+                "share their account: rename the column"
             )
         self._check_window()
         for name in ("max_groups", "max_rows_per_group"):
@@ -254,6 +260,8 @@ class Unit:
     @property
     def account(self) -> str:
         """What the ledger calls it: the column, or all that it is made of."""
+        if self.is_row and self.is_exchanged:
+            return ROW_OR_NONE  # Statistics of one call, which take the number of rows as public, charge for "row".
         if not self.is_composed:
             return self.called
         window = "" if self.window is None else f" per {self.window} of {json.dumps(self.time)} in {self.zone}"

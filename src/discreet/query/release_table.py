@@ -39,6 +39,8 @@ __all__ = [
     "html",
     "packed",
     "plot",
+    "summaries_of",
+    "summary_at",
     "text",
     "to_arrow",
     "unpacked",
@@ -340,7 +342,7 @@ class ReleaseTable:
         return written
 
     def plot(self, column: str | None = None, *, by: str | None = None, title: str | None = None) -> alt.LayerChart:
-        """Draw a measured column with its error bars, by a key."""
+        """Draw a measured column with its error bars, by a key; or a five-number summary as box plots, by its name."""
         return plot(self, column, by=by, title=title)
 
     def __repr__(self) -> str:
@@ -395,8 +397,12 @@ def _footer(table: ReleaseTable) -> str:
 
 
 def _remarks(table: ReleaseTable) -> list[str]:
-    reasons = [f"{column.name}: no ±: {column.no_interval}" for column in table.columns if column.no_interval]
-    return [*reasons, *(note for note in table.notes if note != DUMMY_NOTE)]
+    reasons: dict[str, list[str]] = {}  # Quantiles that were chosen together have one.
+    for column in table.columns:
+        if column.no_interval:
+            reasons.setdefault(column.no_interval, []).append(column.name)
+    told = [f"{', '.join(names)}: no ±: {reason}" for reason, names in reasons.items()]
+    return [*told, *(note for note in table.notes if note != DUMMY_NOTE)]
 
 
 def html(table: ReleaseTable) -> str:
@@ -415,15 +421,19 @@ def html(table: ReleaseTable) -> str:
 
 
 _MOST = 60  # Groups in a picture; more cannot be read.
+_FIVE = ("_q05", "_q25", "_q50", "_q75", "_q95")  # How names of a five-number summary end.
 
 
 def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | None) -> alt.LayerChart:
     """Draw one measured column; rows are named by the keys, or by one of them."""
     from discreet import plots
 
-    column = _measured(table, name)
     if not 0 < len(table) <= _MOST:
         raise InvalidParameter(f"a picture shows from 1 to {_MOST} rows: use ORDER BY and LIMIT, or export the table")
+    summaries = summaries_of(table)
+    if name in summaries or (name is None and summaries and not any(one.has_interval for one in table.columns)):
+        return _boxes(table, name or next(iter(summaries)), by=by, title=title)
+    column = _measured(table, name)
     told = [row for row in range(len(column)) if column[row].value is not None]
     if not told:
         raise InvalidParameter("no row of this column has a value to draw: the groups may all be empty")
@@ -443,6 +453,36 @@ def plot(table: ReleaseTable, name: str | None, *, by: str | None, title: str | 
         by=", ".join(key.name for key in _keys(table, by)) or None,
         from_zero=column.kind is Kind.INTEGER and column.limits[0] == 0,
     )
+
+
+def summaries_of(table: ReleaseTable) -> dict[str, tuple[AnswerColumn, ...]]:
+    """Return the columns of five-number summaries of numbers by the name before _q05 to _q95, as SQL names them."""
+    named = {column.name: column for column in table.columns if column.measured}
+    stems = [name.removesuffix(_FIVE[0]) for name in named if name.endswith(_FIVE[0])]
+    found = {stem: tuple(named[stem + end] for end in _FIVE) for stem in stems if all(stem + e in named for e in _FIVE)}
+    return {stem: five for stem, five in found.items() if all(one.kind.is_number for one in five) and stem not in named}
+
+
+def summary_at(five: tuple[AnswerColumn, ...], row: int) -> tuple[float, ...] | None:
+    """Return five numbers; None where they are NULL, or not in order, as columns that are only named so may be."""
+    values = [column[row].value for column in five]
+    if not all(isinstance(value, (int, Fraction)) for value in values) or values != sorted(values):
+        return None
+    return tuple(float(value) for value in values)
+
+
+def _boxes(table: ReleaseTable, name: str, *, by: str | None, title: str | None) -> alt.LayerChart:
+    from discreet import plots
+
+    five, labels = summaries_of(table)[name], _labels(table, by)
+    told = [(labels[row], found) for row in range(len(table)) if (found := summary_at(five, row)) is not None]
+    if not told:
+        raise InvalidParameter("no row of these columns has values to draw: the groups may all be empty")
+    if _is_dummy(table):
+        title = DUMMY_NOTE if title is None else f"{title} ({DUMMY_NOTE})"
+    keys = ", ".join(key.name for key in _keys(table, by)) or None
+    named, summaries = zip(*told, strict=True)
+    return plots.boxes(named, summaries, across=name, title=title, by=keys)
 
 
 def _measured(table: ReleaseTable, name: str | None) -> AnswerColumn:

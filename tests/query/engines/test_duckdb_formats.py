@@ -295,7 +295,7 @@ def test_tab_separated_and_packed_files_are_read(tmp_path: Path) -> None:
         {"t": "somewhere.xlsx"},
         {"t": [1, 2]},
         {"t": {"a": [1]}},
-        {"t": pl.LazyFrame({"a": [1]})},
+        {"t": pl.LazyFrame({"a": [1], "A": [2]})},
     ],
 )
 def test_what_is_no_table_is_refused(tables: dict[str, Any]) -> None:

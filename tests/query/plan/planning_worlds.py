@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations, combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.mechanisms.exponential import exponential_outcomes
+from discreet.mechanisms.joint_quantiles import QuantileInterval
 from discreet.mechanisms.noisy_max import PermuteAndFlip
+from discreet.mechanisms.order_statistics import Ranked
 from discreet.privacy import outcomes
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
@@ -34,8 +37,8 @@ from discreet.query.engine import ExactCounts, Stage, StageColumn
 from discreet.query.execute import exact_numbers
 from discreet.query.functions.expressions import evaluate
 from discreet.query.parse.privacy_options import PrivacyOptions
-from discreet.query.plan.choices import interval_of, mode_factor, mode_scores, quantile_of
-from discreet.query.plan.draft import ModePick, Spend
+from discreet.query.plan.choices import interval_of, intervals_of, mode_factor, mode_scores, quantile_of, quantiles_of
+from discreet.query.plan.draft import Chooser, ModePick, QuantilesPick, Spend
 from discreet.query.plan.planner import PricedQuery, plan
 from discreet.query.policy import FamilyChoice, Unit
 from discreet.schema.columns import ExpressionFacts, Kind
@@ -269,6 +272,8 @@ class Planned:
         asked, chooser = draft.picks[place], draft.choosers[place]
         kept = found.tally.measures[asked.column].values
         assert kept is not None
+        if isinstance(asked, QuantilesPick):
+            return self._list(asked, chooser, kept.of(group))
         if not isinstance(asked, ModePick):
             mechanism = (interval_of if chooser.interval else quantile_of)(draft, asked, chooser)
             return mechanism.distribution([int(i) * asked.grid.step for i in kept.of(group)])
@@ -284,6 +289,26 @@ class Planned:
             monotone=True,
         )
         return flip.distribution(scores)
+
+    def _list(self, asked: QuantilesPick, chooser: Chooser, indices: NDArray[np.int64]) -> Outcomes:
+        """The law of points that are chosen together, and of a width around each of them."""
+        draft, values = self.plan.draft, [int(i) * asked.grid.step for i in indices]
+        # Rows that share a value are in one order here: the claim holds for each of them, and so for all.
+        points = replace(quantiles_of(draft, asked, chooser), fineness=1).distribution(values)
+        widths = intervals_of(draft, asked, chooser) if chooser.interval else ()
+        sample = Ranked.of(values, asked.grid)
+
+        def beside(chosen: tuple[int, ...]) -> Outcomes:
+            around = [_ends_law(width, sample, point) for width, point in zip(widths, chosen, strict=False)]
+            return outcomes.map(outcomes.product(*around), lambda ends: (chosen, ends))
+
+        return outcomes.mixture((mass, beside(chosen)) for chosen, mass in points.masses.items())
+
+
+def _ends_law(width: QuantileInterval, sample: Ranked, point: int) -> Outcomes:
+    ends = width.ends(point)
+    law = width._chooser(len(ends)).distribution(width.scores(sample, ends))
+    return outcomes.map(law, lambda place: ends[place])
 
 
 def people(unit_states: Sequence[tuple[Row, ...]], most: int) -> list[People]:

@@ -34,6 +34,7 @@ from discreet.query.ast import (
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
 from discreet.query.engine import ExactCounts
+from discreet.query.plan import choices
 from discreet.query.plan.answers import predicted
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import NumberNoise, Spend
@@ -375,7 +376,7 @@ def test_modes_of_several_rows_a_unit_follow_the_law_that_is_charged(spend: dict
     draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
     assert kept is not None
     assert draft.max_rows == 3
-    drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))[0]]
+    drawn = [("p", "q").index(one) for one in pick(draft, 0, kept, np.zeros(20_000, dtype=np.int64))[0][0]]
     right, wrong = Planned(made), Planned(PricedQuery(replace(draft, max_rows=1)))
     assert fits(drawn, chances(right, found))
     assert rejects(drawn, chances(wrong, found))
@@ -390,13 +391,52 @@ def test_quantiles_and_their_ends_follow_the_law_that_is_charged(spend: dict[str
     found = tallied(made.stage, ((("a", 0),) * 3, (("a", 1), ("a", 3))))
     draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
     assert kept is not None
-    drawn = pick(draft, 0, kept, np.zeros(5_000, dtype=np.int64))
+    (drawn,) = pick(draft, 0, kept, np.zeros(5_000, dtype=np.int64))
     laws = [Planned(one)._pick(found, 0, 0).masses for one in (made, PricedQuery(replace(draft, max_rows=1)))]
     places = {outcome: place for place, outcome in enumerate(sorted(laws[0].keys() | laws[1].keys()))}
     seen = [places[tuple(int(end) for end in ends)] for ends in zip(*drawn, strict=True)]
     right, wrong = ([float(law[one].mid()) if one in law else 0.0 for one in places] for law in laws)
     assert fits(seen, right)
     assert rejects(seen, wrong)
+
+
+@pytest.mark.long
+@pytest.mark.statistical
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(8)}, {"rho": Fraction(8)}], ids=["flipped", "exponential"])
+def test_a_list_and_its_ends_follow_the_law_that_is_charged(
+    spend: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wrong neighbour: steps that forget that a unit has three rows."""
+    jointly = choices._jointly
+    monkeypatch.setattr(choices, "_jointly", lambda *asked, **how: replace(jointly(*asked, **how), fineness=1))
+    levels = Fraction(1, 2), Fraction(3, 4)
+    asked = [Measure(Statistic.QUANTILE, X, one, among=levels) for one in levels]
+    made = priced(*asked, limits=(1, 3), quantile_intervals=True, **spend)
+    found = tallied(made.stage, ((("a", 0),) * 3, (("a", 1), ("a", 3))))
+    draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
+    assert kept is not None
+    drawn = pick(draft, 0, kept, np.zeros(5_000, dtype=np.int64))
+    laws = [Planned(one)._pick(found, 0, 0).masses for one in (made, PricedQuery(replace(draft, max_rows=1)))]
+    places = {outcome: place for place, outcome in enumerate(sorted(laws[0].keys() | laws[1].keys()))}
+    seen = []
+    for row in range(5_000):
+        values = [tuple(int(column[row]) for column in one) for one in drawn]
+        seen.append(places[tuple(one[0] for one in values), tuple(one[1:] for one in values)])
+    right, wrong = ([float(law[one].mid()) if one in law else 0.0 for one in places] for law in laws)
+    assert fits(seen, right)
+    assert rejects(seen, wrong)
+
+
+def test_quantiles_of_a_list_are_in_order_and_empty_where_a_group_may_be() -> None:
+    levels = tuple(Fraction(part, 10) for part in (1, 3, 5, 9))
+    asked = [Measure(Statistic.QUANTILE, X, one, among=levels) for one in levels]
+    for spend in ({"epsilon": Fraction(1)}, {"rho": Fraction(1, 8)}):
+        made = priced(*asked, EVERY["rows"], keys="known", **spend)
+        assert len(made.measurements) == 2  # One part of the price, as one quantile would be.
+        table = made.draw(tallied(made.stage, tuple((("a", place % 5),) for place in range(500))))
+        shown = [[row[f"m{place}"].value for place in range(4)] for row in table]
+        assert shown[0] == sorted(shown[0])
+        assert all(value is None for row in shown[1:] for value in row)
 
 
 def test_a_quantile_has_its_interval_where_it_is_paid_for() -> None:

@@ -9,6 +9,7 @@ from time import perf_counter
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from planning_worlds import CITIES, CITY, EVERY, FREE, PAY, SURE, WHO, X, catalogue, priced, question, table
 
@@ -36,6 +37,7 @@ from discreet.query.ast import (
     UnitTotal,
 )
 from discreet.query.catalogue import Catalogue, CatalogueTable
+from discreet.query.plan.choices import quantiles_of
 from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import (
     Added,
@@ -44,11 +46,13 @@ from discreet.query.plan.draft import (
     LimitedDraft,
     MeasuredDraft,
     PlanRequest,
+    QuantilesPick,
     SensitivityDraft,
     Spend,
     TallySpec,
     known_as,
 )
+from discreet.query.plan.fingerprint import canonical
 from discreet.query.plan.measurements import bound_changes, choose_measurements, grid_of
 from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
 from discreet.query.plan.planner import PricedQuery, plan
@@ -481,3 +485,46 @@ def test_intervals_of_quantiles_are_refused_where_there_is_nothing_to_pay_for() 
     for wrong in (1, "yes", None):
         with pytest.raises(InvalidParameter):
             Spend(epsilon=1, quantile_intervals=wrong)  # type: ignore[arg-type]
+
+
+def test_lists_and_populations_have_fingerprints_of_their_own_and_others_keep_theirs() -> None:
+    """What was paid for before there were lists is found again: nothing of them is written where there is none."""
+    levels = Fraction(1, 4), Fraction(1, 2)
+    asked = [Measure(Statistic.QUANTILE, X, one) for one in levels]
+    listed = [replace(one, among=levels) for one in asked]
+    plans = [priced(*measures, epsilon=1) for measures in (asked, listed)]
+    plans += [priced(*asked, epsilon=1, quantile_intervals=True, population=one) for one in (False, True)]
+    assert len({plan.fingerprint for plan in plans}) == 4
+    assert "among" not in canonical(asked[0])
+    assert "among" in canonical(listed[0])
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(1, 10**9)}, {"rho": Fraction(1, 10**13)}, {"epsilon": 100}])
+def test_a_list_of_any_price_is_made_before_it_is_charged(spend: dict[str, Any]) -> None:
+    """A mechanism that takes no such epsilon must not say so when it is drawn: then it is paid already."""
+    levels = tuple(Fraction(part, 10) for part in range(1, 10))
+    made = priced(*(Measure(Statistic.QUANTILE, X, one, among=levels) for one in levels), limits=(3, 50), **spend)
+    (asked,), (chooser,) = made.draft.picks, made.draft.choosers
+    assert isinstance(asked, QuantilesPick)
+    mechanism = quantiles_of(made.draft, asked, chooser)
+    assert sum(mechanism.epsilons) * 50 <= sum(chooser.shares) * chooser.epsilon
+    assert len(mechanism.choose(np.zeros(3, dtype=np.int64))) == 9
+
+
+def test_a_price_that_rounds_to_nothing_is_refused_before_it_is_charged() -> None:
+    for among in (None, (Fraction(1, 4), Fraction(1, 2))):
+        with pytest.raises(InvalidParameter, match="above 0"):
+            priced(Measure(Statistic.QUANTILE, X, Fraction(1, 2), among=among), rho=Fraction(1, 10**30))
+
+
+def test_a_population_is_refused_where_rows_are_no_independent_draws() -> None:
+    asked = Measure(Statistic.QUANTILE, X, Fraction(1, 2))
+    with pytest.raises(Refused, match="drawn independently"):
+        priced(asked, limits=(1, 2), epsilon=1, quantile_intervals=True, population=True)
+    with pytest.raises(InvalidParameter, match="quantile_intervals"):
+        Spend(epsilon=1, population=True)
+    with pytest.raises(InvalidParameter, match="one of them"):
+        priced(replace(asked, among=(Fraction(1, 4),)), epsilon=1)
+    source = replace(catalogue(), unit=replace(catalogue().unit, window="day", time="at"))
+    with pytest.raises(Refused, match="windows of time"):
+        plan(question(asked), source, Spend(epsilon=1, quantile_intervals=True, population=True), pure=False)

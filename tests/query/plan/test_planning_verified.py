@@ -25,6 +25,9 @@ ONE = (1, 1)
 MEDIAN = Measure(Statistic.QUANTILE, X, Fraction(1, 2))
 TOP = Measure(Statistic.QUANTILE, X, Fraction(1))
 MODE = Measure(Statistic.MODE, WORD)
+QUARTERS = (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4))
+LIST = [Measure(Statistic.QUANTILE, X, one, among=QUARTERS) for one in QUARTERS]
+PAIR = [Measure(Statistic.QUANTILE, X, one, among=QUARTERS[1:]) for one in QUARTERS[1:]]
 
 CASES: dict[str, tuple[list[Measure], str, tuple[int, int], dict[str, Any]]] = {
     "two counts of one unit": ([EVERY["rows"], EVERY["count"]], "none", (1, 2), {"epsilon": 2 * BIG}),
@@ -37,6 +40,9 @@ CASES: dict[str, tuple[list[Measure], str, tuple[int, int], dict[str, Any]]] = {
     "a maximum and its ± by rho": ([TOP], "known", (2, 1), {"rho": Fraction(1), "quantile_intervals": True}),
     "a maximum and a mode": ([TOP, MODE], "none", (1, 2), {"epsilon": Fraction(2)}),
     "a mode by rho": ([MODE], "known", (2, 1), {"rho": Fraction(1, 2)}),
+    "quartiles": (LIST, "none", (1, 2), {"epsilon": Fraction(4)}),
+    "quartiles by rho": (LIST, "none", (1, 2), {"rho": Fraction(1)}),
+    "two quantiles of known groups": (PAIR, "known", (2, 1), {"epsilon": Fraction(3)}),
     "unknown groups": ([EVERY["rows"]], "unknown", ONE, {"epsilon": BIG, "delta": DELTA}),
     "unknown groups, two a unit": ([EVERY["rows"]], "unknown", (2, 1), {"epsilon": 2 * BIG, "delta": DELTA}),
     "unknown groups by rho": ([EVERY["rows"]], "unknown", ONE, {"rho": Fraction(6), "delta": DELTA}),
@@ -93,6 +99,47 @@ def test_a_width_that_nobody_pays_for_is_caught(relation: Relation, spend: dict[
     assert check(Planned(plan, relation=relation, claim=point), worlds).violated
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("relation", list(Relation))
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(4)}, {"rho": Fraction(1)}])
+@pytest.mark.parametrize("intervals", [False, True])
+def test_quantiles_of_a_list_are_one_measurement_of_which_no_part_is_free(
+    relation: Relation, spend: dict[str, Fraction], intervals: bool
+) -> None:
+    """The wrong neighbours: steps that nobody pays for, and steps of which each takes the whole price."""
+    measures = PAIR if intervals else LIST
+    plan = priced(*measures, limits=(1, 2), relation=relation, quantile_intervals=intervals, **spend)  # type: ignore[arg-type]
+    (chooser,) = plan.draft.choosers
+    assert plan.event == together([chooser.event(plan.draft.footprint)])
+    states = [unit for unit in units(1, 2, (0, 4)) if unit[0][0] == "a"]
+    worlds = people(states, 1 if intervals else 2)
+    assert check(Planned(plan, relation=relation), worlds).holds
+    for part in plan.event.events:  # type: ignore[attr-defined]
+        assert check(Planned(plan, relation=relation, claim=part), worlds).violated
+    whole = (Fraction(1),) * len(measures)
+    greedy = replace(chooser, steps=whole[: len(chooser.steps)], widths=whole)
+    full = PricedQuery(replace(plan.draft, choosers=(greedy,)))
+    if not (intervals and "rho" in spend):  # There the ranges of four choices are further apart than any loss.
+        assert check(Planned(full, relation=relation, claim=plan.event), worlds).violated
+
+
+def test_a_list_forgets_no_rows_of_a_unit() -> None:
+    """The wrong neighbour: a list whose price is that of one row, where two of a unit are counted."""
+    plan = priced(*LIST, limits=(1, 2), epsilon=Fraction(4))
+    worlds = people([unit for unit in units(1, 2, (0, 4)) if unit[0][0] == "a"], 2)
+    assert check(Planned(PricedQuery(replace(plan.draft, max_rows=1))), worlds).violated
+
+
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_room_for_a_population_is_paid_for(relation: Relation) -> None:
+    """Groups gain and lose rows where rows are exchanged, too: the room that follows from their number moves."""
+    plan = priced(MEDIAN, relation=relation, quantile_intervals=True, population=True, epsilon=Fraction(8))
+    worlds = people([unit for unit in units(1, 1, (0, 4)) if unit[0][0] == "a"], 2)
+    assert check(Planned(plan, relation=relation), worlds).holds
+    point, _ = plan.event.events  # type: ignore[attr-defined]
+    assert check(Planned(plan, relation=relation, claim=point), worlds).violated
+
+
 @pytest.mark.parametrize("limits", [(1, 1), (1, 2)])
 def test_an_interval_of_a_quantile_holds_it_on_every_small_world(limits: tuple[int, int]) -> None:
     for quantile in (Fraction(1, 2), Fraction(9, 10)):
@@ -113,6 +160,7 @@ FAMILIES: dict[str, tuple[list[Measure], dict[str, Any]]] = {
     "a median": ([MEDIAN], {"epsilon": Fraction(2)}),
     "a mode": ([MODE], {"epsilon": Fraction(2)}),
     "a mode by rho": ([MODE], {"rho": Fraction(1, 2)}),
+    "two quantiles": (PAIR, {"epsilon": Fraction(2)}),
 }
 
 
@@ -144,6 +192,14 @@ def test_a_family_that_is_billed_for_fewer_rows_is_caught(name: str) -> None:
     """The wrong neighbour: noise for one row of a unit, where two are counted."""
     _, worlds = of_family(name, 2)
     assert check(Planned(of_family(name, 1)[0]), worlds).violated
+
+
+def test_a_list_in_a_family_that_is_billed_for_one_of_three_rows_is_caught() -> None:
+    others = ((("a", 2),) * 3,) * 2
+    worlds = [others, ((("a", 1),) * 3, *others)]
+    for most, holds in ((3, True), (1, False)):
+        found = check(Planned(of_family("two quantiles", most)[0]), worlds, claim=Fraction(2))
+        assert found.holds if holds else found.violated
 
 
 def test_intervals_in_a_table_of_a_family_are_paid_once_for_all_groups() -> None:

@@ -123,6 +123,8 @@ QUESTIONS = (
     ("SELECT sex, VARIANCE(gain) AS v FROM people GROUP BY sex", {"epsilon": 1}),
     ("SELECT MEDIAN(gain) AS m FROM people", {"epsilon": 1}),
     ("SELECT MODE(sex) AS m FROM people", {"epsilon": 1}),
+    ("SELECT sex, QUANTILE(gain, [0.1, 0.5, 0.9]) AS m FROM people GROUP BY sex", {"epsilon": 1}),
+    ("SELECT FIVE_NUMBERS(gain) AS m FROM people", {"epsilon": 1, "quantile_intervals": True}),
 )
 
 
@@ -254,7 +256,7 @@ def test_a_charge_that_leaves_one_of_them_out_is_refused() -> None:
 
 def test_a_ledger_that_charged_only_one_of_them_is_damaged(monkeypatch: pytest.MonkeyPatch) -> None:
     with opened() as session:
-        monkeypatch.setattr(ledger, "check_nested", lambda nested, account: None)
+        monkeypatch.setattr("discreet.ledger.requests.check_nested", lambda nested, account: None)
         monkeypatch.setattr(ledger.Book, "nested_scopes", lambda self: [])
         session.ledger.charge(PureDP(1), relation="add-remove", purpose="x", unit="household")
         monkeypatch.undo()
@@ -385,3 +387,56 @@ def test_texts_name_both() -> None:
         assert "[" not in session.money() + str(session.describe()) + told  # as the ledger calls it
         assert session.chain == CHAIN
         assert "household, and person within it" in repr(session)
+
+
+def test_the_budget_of_the_inner_unit_is_raised_by_its_name(tmp_path: Path) -> None:
+    """It counts at once, is on record, and is what must be declared from then on; the outer one stays."""
+    path, ask = tmp_path / "people.ledger", "SELECT COUNT(*) AS n FROM people"
+    tight = [dp.Budget(epsilon=100), dp.Budget(epsilon="0.5")]
+    more = [tight[0], dp.Budget(epsilon=2)]
+    with opened(ledger=path, budget=tight) as session:
+        session.sql(ask, epsilon=1).release()  # 0.4 for one person
+        with pytest.raises(dp.BudgetExceeded):
+            session.sql(ask, epsilon=1).release()
+        session.raise_budget(more[1], reason="another year", unit="person")
+        session.sql(ask, epsilon=1).release()
+        assert session.ledger.account.budgets == tuple(more)
+        told = [entry.content for entry in session.history() if entry.kind == "raise"]
+        assert [(one["unit"], one["before"]) for one in told] == [('["household", "person"]', tight[1].packed())]
+        session.ledger.verify()
+        for budget, unit, says in (
+            (dp.Budget(epsilon=1), "person", "only be raised"),
+            (dp.Budget(epsilon=3, delta=1e-6), "person", "pure, and stays so"),
+            (dp.Budget(epsilon=3), "doctor", "no unit within 'household' is called 'doctor'"),
+        ):
+            with pytest.raises(dp.Refused, match=says):
+                session.raise_budget(budget, reason="wrong", unit=unit)
+        session.raise_budget(dp.Budget(epsilon=200), reason="of the household", unit="household")
+        account = session.ledger.account
+    with pytest.raises(dp.Refused, match="budget raise --unit"):
+        opened(ledger=path, budget=[dp.Budget(epsilon=200), tight[1]])
+    with opened(ledger=path, budget=[dp.Budget(epsilon=200), more[1]]) as session:
+        assert session.ledger.account == account
+
+
+def test_a_restored_copy_from_before_a_raise_of_the_inner_budget_has_the_raised_one(tmp_path: Path) -> None:
+    path = tmp_path / "people.ledger"
+    with opened(ledger=path) as session:
+        before = session.ledger.account
+    more = dp.ledger.Account("people", before.unit, before.relation, BOTH[0], ((before.nested[0][0], dp.Budget(80)),))
+    dp.ledger.restore(path, [more], reason="backup", principal="ana")
+    with opened(ledger=path, budget=[BOTH[0], dp.Budget(80)]) as session:
+        session.ledger.verify()
+        assert session.ledger.nested_left()[0][2].epsilon == 0
+    less = dp.ledger.Account("people", before.unit, before.relation, BOTH[0], before.nested)
+    with pytest.raises(dp.Refused, match="only be raised"):
+        dp.ledger.restore(path, [less], reason="backup", principal="ana")
+
+
+def test_a_quota_says_for_whom_it_counts() -> None:
+    """Quotas count what is spent for the outer unit; a refusal says so."""
+    quota = dp.Quota(budget=dp.Budget(epsilon=1), project=None, principal="ana", window=None)
+    with opened(quotas=[quota]) as session:
+        session.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).release()
+        with pytest.raises(dp.BudgetExceeded, match="for one household"):
+            session.sql("SELECT COUNT(*) AS n FROM people", epsilon=1).release()

@@ -61,6 +61,20 @@ def test_a_pick_of_a_group_that_may_be_empty_is_null(measure: str, count: str, u
     assert "it is NULL where the count beside it" in str(table)
 
 
+@pytest.mark.parametrize("measure", ["FIVE_NUMBERS(x)", "QUANTILE(day, [0.25, 0.75])"])
+@pytest.mark.parametrize("count", ["", *COUNTS[::2]])
+def test_every_quantile_of_a_list_says_that_a_group_may_be_empty(measure: str, count: str) -> None:
+    table = released(measure, count, dp.Unit("u"))
+    columns = [name for name in table.names if name.startswith("v_q")]
+    assert len(columns) == (5 if "FIVE" in measure else 2)
+    full, empty = ([table[name][row].value for name in columns] for row in range(2))
+    assert full == sorted(full)
+    assert all((value is None) == bool(count) for value in empty)
+    said = "it is NULL where the count beside it" if count else "of a group without values it is arbitrary"
+    assert said in str(table)
+    assert str(table).count(": no ±:") == 1  # Said once of all of them.
+
+
 @pytest.mark.parametrize("measure", PICKS)
 def test_a_pick_without_a_count_says_that_it_may_be_arbitrary(measure: str) -> None:
     table = released(measure, "", "row")

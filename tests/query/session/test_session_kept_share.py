@@ -59,7 +59,7 @@ def test_without_rows_at_most_only_units_are_counted() -> None:
         table = session.sql(BY_SEX, epsilon=1, kept_share="0.1").release()
     assert table.kept is not None
     assert table.kept.rows is None
-    assert table.kept.release.names == ("whole", "units")
+    assert table.kept.release.names == ("whole_units", "other_units")
     assert not any("corrected" in note for note in table.notes)
 
 
@@ -67,7 +67,7 @@ def test_joins_that_repeat_rows_have_no_corrected_totals() -> None:
     """A unit has more rows in a join than in its tables: what is known of these says nothing there."""
     query = "SELECT COUNT(*) AS n FROM t AS a JOIN t AS b ON a.h = b.h"
     with opened() as session:
-        assert session.kept_share(query, epsilon=1).dummy().names == ("whole", "units")
+        assert session.kept_share(query, epsilon=1).dummy().names == ("whole_units", "other_units")
 
 
 def test_nothing_is_measured_where_no_limit_cuts() -> None:
@@ -112,14 +112,14 @@ def test_a_batch_takes_the_kept_share_by_itself() -> None:
             session.batch({"a": session.sql(BY_SEX, epsilon=1, kept_share="0.1")}, idempotency_key=None, purpose="both")
         plans = {"a": session.sql(BY_SEX, epsilon=1), "b": session.kept_share(BY_SEX, epsilon=1)}
         released = session.batch(plans, idempotency_key=None, purpose="both").release()
-        assert released.tables["b"].names[:2] == ("whole", "units")
+        assert released.tables["b"].names[:2] == ("whole_units", "other_units")
 
 
 def test_explain_names_the_price_and_the_error_of_the_kept_share() -> None:
     with opened() as session:
         told = str(session.sql(BY_SEX, epsilon=1, kept_share="0.1").explain())
     assert "ε = 0.9, and ε = 0.1 for the kept share" in told
-    assert "kept share: units" in told
+    assert "kept share: whole_units" in told
 
 
 @pytest.mark.parametrize("part", ["0.6", 0, -1])

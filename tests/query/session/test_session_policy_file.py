@@ -191,7 +191,10 @@ BAD = [
     ("\nepsilon = 0.5", "", 14, "with a limit"),
     ('principal = "*"\nwindow = "day"\n', "", 14, "for all charges use the budget"),
     ('source = "orders.parquet"', "source = 4", 20, "string"),
-    ('source = "orders.parquet"', 'path = "orders.parquet"', 20, "what can stand here: columns, csv, public, source"),
+    (
+        *('source = "orders.parquet"', 'path = "orders.parquet"', 20),
+        "what can stand here: columns, csv, postgres, public, source",
+    ),
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 5, high = 5 }", 23, "low must be below high"),
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = { low = 0 }", 23, "low and high"),
     ("price = { low = 0, high = 99.5, step = 0.01 }", "price = {}", 23, "low and high"),

@@ -226,3 +226,32 @@ def test_a_column_that_is_one_for_each_unit_costs_one_group_of_either_side(tmp_p
     with opened(tmp_path, dp.Unit("who", 2, relation=REPLACE, units=5), columns=columns) as session:
         plan = session.sql("SELECT team, COUNT(*) AS n FROM answers GROUP BY team", epsilon=1)
         assert plan.event == dp.privacy.DiscreteLaplace(scale=2, sensitivity=2)
+
+
+def test_statistics_of_one_call_do_not_pay_from_the_ledger_of_such_a_session_of_rows(tmp_path):
+    """They take the number of rows as public, and here a row may be missing; a ledger of rows alone takes them."""
+    values = [1.0, 2.0, 3.0]
+    asked = {"epsilon": 1, "bounds": (0, 5), "relation": REPLACE, "public_rows": 3}
+    with opened(tmp_path, dp.Unit("row", relation=REPLACE, units=7)) as session:
+        with pytest.raises(dp.Refused, match="what each row says, or that it is missing"):
+            dp.mean(values, session=session.ledger, **asked)
+        assert session.spent.epsilon == 0
+        assert "for one row (replace-one)" in str(session.describe())
+    plain = dp.ledger.Account("other", "row", REPLACE, dp.Budget(epsilon=1))
+    with dp.ledger.Ledger.open("memory", plain) as book:
+        dp.mean(values, session=book, **asked)
+        assert book.spent().epsilon == 1
+
+
+def test_a_ledger_of_rows_is_not_one_of_rows_that_may_be_missing(tmp_path):
+    place = tmp_path / "rows.ledger"
+    dp.ledger.Ledger.open(place, dp.ledger.Account("answers", "row", REPLACE, dp.Budget(epsilon=10))).close()
+    with pytest.raises(dp.Refused, match="a row may be missing"):
+        opened(tmp_path, dp.Unit("row", relation=REPLACE, units=7), ledger=place)
+
+
+@pytest.mark.parametrize("relation", [REPLACE, dp.Relation.ADD_REMOVE])
+def test_a_column_does_not_share_the_account_of_rows_that_may_be_missing(relation):
+    """Prices of one row would be added up for people, who have several."""
+    with pytest.raises(dp.InvalidParameter, match="rename the column"):
+        dp.Unit("row or none", relation=relation, units=5 if relation is REPLACE else None)

@@ -55,6 +55,7 @@ def raise_budget(
     epsilon: Annotated[str | None, typer.Option("--epsilon", help="The new lifetime ε.")] = None,
     delta: Delta = None,
     rho: Annotated[str | None, typer.Option("--rho", help="The new lifetime ρ.")] = None,
+    unit: Annotated[str | None, typer.Option("--unit", help="Of two units, the inner one whose budget it is.")] = None,
     principal: Principal = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask on a terminal.")] = False,
     as_json: AsJson = False,
@@ -67,5 +68,5 @@ def raise_budget(
     from discreet.cli.policies import asker
 
     who = asker(principal)
-    now = raised(policy, epsilon=epsilon, delta=delta, rho=rho, reason=reason, principal=who, agreed=yes)
+    now = raised(policy, (epsilon, delta, rho), unit=unit, reason=reason, principal=who, agreed=yes)
     show(now, as_json=as_json)

@@ -40,6 +40,12 @@ _QuantileIntervals = Annotated[
     bool,
     typer.Option("--quantile-intervals", help="Give quantiles a ±, for three fifths of the ε of each."),
 ]
+_Population = Annotated[
+    bool,
+    typer.Option(
+        "--population", help="With --quantile-intervals: give the ± for what the rows were drawn from, independently."
+    ),
+]
 _IdempotencyKey = Annotated[
     str | None,
     typer.Option(
@@ -79,6 +85,7 @@ def query(
     keys: _Keys = None,
     kept_share: _KeptShare = None,
     quantile_intervals: _QuantileIntervals = False,
+    population: _Population = False,
     idempotency_key: _IdempotencyKey = None,
     max_epsilon: MaxEpsilon = None,
     at_delta: AtDelta = None,
@@ -91,7 +98,7 @@ def query(
     from discreet.cli.query_support import TypedOffer, ask
 
     price = (epsilon, rho, share, error, relative_error, expected, delta, keys)
-    offer = TypedOffer(*price, idempotency_key, kept_share, quantile_intervals)
+    offer = TypedOffer(*price, idempotency_key, kept_share, quantile_intervals, population)
     with open_session(policy, principal=principal, project=project) as session:
         show(ask(session, sql, offer, max_epsilon=max_epsilon, at_delta=at_delta), as_json=as_json)
         note(session.money())
@@ -110,6 +117,7 @@ def explain(
     keys: _Keys = None,
     kept_share: _KeptShare = None,
     quantile_intervals: _QuantileIntervals = False,
+    population: _Population = False,
     principal: Principal = None,
     project: Project = "",
     as_json: AsJson = False,
@@ -119,6 +127,6 @@ def explain(
     from discreet.cli.query_support import TypedOffer, explained
 
     price = (epsilon, rho, share, error, relative_error, expected, delta, keys)
-    offer = TypedOffer(*price, kept_share=kept_share, quantile_intervals=quantile_intervals)
+    offer = TypedOffer(*price, None, kept_share, quantile_intervals, population)
     with open_session(policy, principal=principal, project=project) as session:
         show(explained(session, sql, offer), as_json=as_json)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter, Refused
 from discreet.query.engines.duckdb_sandbox import Sandbox, default_threads
 from discreet.query.engines.sql_writer import quote
+from discreet.query.engines.streamed_tables import Streamed
 from discreet.query.engines.tables import HeldTable, hold, read_in_binary
 
 if TYPE_CHECKING:
@@ -134,7 +135,10 @@ def _hold(name: str, table: Any) -> HeldTable:
         raise _elsewhere()
     if type(table).__name__ == "DuckDBPyConnection":
         _check_connection(table)
-    return hold(name, table)
+    held = hold(name, table)
+    if isinstance(held, Streamed):  # A source may be anywhere.
+        raise _elsewhere()
+    return held
 
 
 def _remote(path: str) -> bool:

@@ -250,7 +250,7 @@ def _released(priced: PricedRelease, tell: Teller) -> tuple[Path, bool]:
 
 def _charged_before(plan: ReleasePlan) -> bool:
     """Tell whether the ledger of the demo has a charge: only this one release is ever charged to it."""
-    path = Path(plan.policy.ledger)
+    path = plan.policy.ledger
     return path.exists() and any(entry.kind == "charge" for entry in look(path).entries(plan.policy.dataset))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.query.bounding.contribution_bounds import MOST_GROUPS, BoundedColumn, ContributionBounds
+from discreet.query.bounding.nested_units import OuterLimit, pair_numbers
 from discreet.query.bounding.packed_columns import Gathered, Inside, KeyLayout, Numbered, PackedShape, Payload
 from discreet.query.bounding.row_store import RowStore, keep_freed_memory
 from discreet.query.bounding.rows import RowChunk, clean
@@ -50,6 +51,7 @@ def tally(
     memory: int = _MEMORY,
     threads: int = _THREADS,
     secret: Secret | None = None,
+    max_inner: int | None = None,
 ) -> Tally:
     """Bound what each unit gives, at random and in secret, and count what is kept, exactly.
 
@@ -61,22 +63,28 @@ def tally(
     Utility     A unit's kept groups are a uniform subset, and so are its kept rows in each of them.
 
     `groups` is public or will be released by a threshold; beyond `memory` bytes rows wait in files without a name.
-    A `secret` is drawn here, or was drawn for this call alone by whoever asks from another process.
+    A `secret` is drawn here, or was drawn for this call alone by whoever asks from another process. With `max_inner`
+    units are pairs, and so many inner ones of each outer one are counted: see `nested_units`.
     """
     if not 1 <= positive_integer(groups, name="groups") <= MOST_GROUPS:
         raise InvalidParameter("groups must be at most 2^31")
     keep_freed_memory()
     shape = PackedShape(groups, [measure.bits for measure in measures])
     secret, reader = secret or Secret(), Reader()
+    outer = None
+    if max_inner is not None:
+        chunks, outer = pair_numbers(chunks, positive_integer(max_inner, name="max_inner"), shape, memory, secret)
     with (
         RowStore(shape, secret, positive_integer(memory, name="memory")) as store,
         ThreadPoolExecutor(positive_integer(threads, name="threads")) as workers,
     ):
         for chunk in chunks:
             store.add(clean(chunk, groups, measures, reader))
-        counting = Counting(limits, measures, shape, secret, workers, threads)
+        counting = Counting(limits, measures, shape, secret, workers, threads, outer)
         whole = Aggregation(groups, measures)
-        for partition in store.partitions():
+        for number, partition in enumerate(store.partitions()):
+            if outer is not None and (number or partition.loose):
+                raise OverflowError("an outer unit could be in two places")  # There was room for all, word by word.
             whole.merge(counting.count(partition))
         return whole.finish()
 
@@ -181,12 +189,16 @@ class Values:
     @property
     def distinct(self) -> Integers:
         """How many distinct indices each group has."""
+        return np.diff(self.apart().starts)
+
+    def apart(self) -> Values:
+        """Take every index of a group once."""
         first = np.ones(self.indices.size, np.bool_)
         first[1:] = self.indices[1:] != self.indices[:-1]
         borders = self.starts[:-1]
         first[borders[borders < self.indices.size]] = True
         before = np.concatenate(([0], np.cumsum(first)))
-        return np.asarray(before[self.starts[1:]] - before[self.starts[:-1]], np.int64)
+        return Values(starts=np.asarray(before[self.starts], np.int64), indices=self.indices[first])
 
 
 @final
@@ -359,6 +371,7 @@ class Counting:
     secret: Secret
     workers: Executor
     threads: int
+    outer: OuterLimit | None = None
 
     def count(self, rows: Gathered) -> Aggregation:
         """Count the rows of one partition; they are given away."""
@@ -405,7 +418,7 @@ class Counting:
     def _sorted(self, keys: Integers, units: Units, layout: KeyLayout, payload: Payload) -> Aggregation:
         """Sort keys; bound and count them in blocks of whole units."""
         sort(keys, self.workers, self.threads)
-        parts = blocks(keys, layout.unit_shift)
+        parts = blocks(keys, layout.unit_shift + (0 if self.outer is None else self.outer.bits))
         shares = [parts[turn :: self.threads] for turn in range(self.threads)]
         chosen = [Selection(self.limits, self.secret.again(), units, layout, payload) for _ in shares]
         done = list(self.workers.map(self._share, shares, chosen))
@@ -415,7 +428,10 @@ class Counting:
 
     def _share(self, parts: Sequence[Integers], selection: Selection) -> Aggregation:
         tallying = self._nothing()
-        for keys in parts:
+        for part in parts:
+            keys = part
+            if self.outer is not None:
+                keys = self.outer.keep(part, selection.layout.unit_shift, selection.secret)
             for kept in selection.keep(keys):
                 tallying.add(kept, selection.payload)
         return tallying

@@ -173,14 +173,18 @@ class GroupKeys:
     def values(self, groups: Iterable[int]) -> list[tuple[Hashable, ...]]:
         """Return the keys of some groups; ask for released groups only."""
         codes = np.fromiter(groups, np.int64)
-        listed: list[list[Hashable]] = []
-        for key, found in zip(self.columns[:0:-1], self.steps[::-1], strict=True):
-            codes, here = np.divmod(codes if found is None else found[codes], key.size)
-            listed.append(key.values.take(here).to_pylist())
         if not self.columns:
             return [()] * codes.size
-        listed.append(self.columns[0].values.take(codes).to_pylist())
-        return list(zip(*reversed(listed), strict=True))
+        return list(zip(*(column.to_pylist() for column in self.columns_of(codes)), strict=True))
+
+    def columns_of(self, groups: Integers) -> tuple[pa.Array, ...]:
+        """Return the keys of some groups, one column for each key."""
+        codes, listed = groups, []
+        for key, found in zip(self.columns[:0:-1], self.steps[::-1], strict=True):
+            codes, here = np.divmod(codes if found is None else found[codes], key.size)
+            listed.append(key.values.take(here))
+        listed += [key.values.take(codes) for key in self.columns[:1]]
+        return tuple(reversed(listed))
 
 
 def _places(codes: Integers, found: Integers) -> Integers:

@@ -18,6 +18,7 @@ from discreet.query.engines.sql_expressions import number
 from discreet.query.engines.sql_queries import Scan, SqlRelation, select, write_stage
 from discreet.query.engines.sql_writer import Writer, quote
 from discreet.query.engines.stage_runner import EngineResources, run_bounded, run_rows
+from discreet.query.engines.streamed_tables import Streamed, forget
 from discreet.query.engines.tables import (
     NO_TABLE,
     Csv,
@@ -27,11 +28,12 @@ from discreet.query.engines.tables import (
     changed,
     check_names,
     check_public,
-    hold,
+    hold_all,
     kinds_of,
 )
 from discreet.query.functions.casts import shortened, write_cast, write_number_by_format
 from discreet.query.policy import PublicTable
+from discreet.query.sources.scan_requests import tables_of
 from discreet.schema.columns import ExpressionFacts, Kind
 
 if TYPE_CHECKING:
@@ -60,9 +62,7 @@ class DuckDBEngine:
     ) -> None:
         check_names(list(tables), what="tables")
         self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
-        self._held = {
-            name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
-        }
+        self._held = hold_all(tables)
         self._names = {name: f"t{number}" for number, name in enumerate(self._held, 1)}
         self._resources = EngineResources(memory=2 * memory // 3, threads=threads or default_threads(), secret=secret)
         self._progress = on_progress
@@ -96,6 +96,13 @@ class DuckDBEngine:
             lambda connection: int(connection.execute(f"SELECT count(*) FROM {relation}").fetchone()[0]), [table]
         )
 
+    def public_table(self, table: str) -> pa.Table:
+        """Return all rows of a public table, as they are stored."""
+        check_public(table, self._public)
+        asked = ", ".join(map(quote, self._types[table]))
+        sql = f"SELECT {asked} FROM {self._relation(table)}"
+        return self._ask(lambda connection: connection.sql(sql).to_arrow_table(), [table])
+
     def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
         if stage.family is not None:
             return self.run_all((stage,), deadline=deadline)[0]
@@ -108,7 +115,7 @@ class DuckDBEngine:
                 return run_rows(stage, scan, connection)
             return run_bounded(stage, scan, connection, deadline, self._resources)
 
-        return self._ask(work, list(self._held), deadline)
+        return self._ask(work, self._read_by(stage), deadline)
 
     def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         found: dict[int, ExactCounts] = {}
@@ -126,7 +133,7 @@ class DuckDBEngine:
                 connection.register(lookup.name, lookup.table)
             return run_shared(shared, scan, connection, deadline, self._resources)
 
-        return self._ask(work, list(self._held), deadline)
+        return self._ask(work, self._read_by(*(member.stage for member in shared.members)), deadline)
 
     def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
         """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
@@ -137,7 +144,7 @@ class DuckDBEngine:
                 connection.register(lookup.name, lookup.table)
             return first_groups(scan, connection, most)
 
-        return self._ask(work, list(self._held), deadline)
+        return self._ask(work, self._read_by(stage), deadline)
 
     def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
         """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private.
@@ -165,12 +172,27 @@ class DuckDBEngine:
         if self._changed(tables, connection):
             raise AnswerFailed
 
+    def take_streams(self, tables: Sequence[str], *, deadline: Deadline) -> None:
+        """Read what was given to tables that are streamed, in this order, for the questions that follow."""
+        self._ask(lambda _: None, list(tables), deadline)
+
+    def forget_streams(self) -> None:
+        """Let go of the rows that were streamed."""
+        held = [table for table in self._held.values() if isinstance(table, Streamed)]
+        if held:
+            self._ask(lambda connection: forget(held, connection), [])
+
     def close(self) -> None:
         self._cage.close()
 
     def relation(self, table: str, writer: Writer) -> SqlRelation:
         """Return what a statement reads a table from."""
         return SqlRelation(self._relation(table), self._types[table])
+
+    def _read_by(self, *stages: Stage) -> list[str]:
+        """Name the tables that are made known for some stages: of those that are streamed, only what they read."""
+        read = tables_of(stages)
+        return [name for name, held in self._held.items() if name in read or not isinstance(held, Streamed)]
 
     def _stored(self, table: str, column: str, *, number: bool) -> str:
         """Read truth values alike whether they are stored as such or as texts: one odd row of a frame decides that."""

@@ -35,7 +35,7 @@ from discreet.query.engines.sql_writer import Writer
 from discreet.query.engines.stage_runner import BATCH, EngineResources, measure_of, numbers
 from discreet.schema.columns import Kind
 
-__all__ = ["Member", "Shared", "SharedScan", "run_shared", "share", "write_shared"]
+__all__ = ["Member", "Shared", "SharedScan", "keys_needed", "run_shared", "share", "write_shared"]
 
 # --- sharing ---
 # Which stages can be answered by one scan: those of the same unit whose sources differ in columns and filters only.
@@ -104,6 +104,14 @@ def share(stages: Sequence[Stage]) -> tuple[Shared, ...]:
     )
     _check_families(stages, found)
     return found
+
+
+def keys_needed(stages: Sequence[Stage]) -> int:
+    """Count the secrets that `Engine.run_all` draws for some stages: for shared scans first, then for each alone."""
+    shared = share(stages)
+    together = {member.place for one in shared for member in one.members}
+    alone = [place for place, stage in enumerate(stages) if stage.unit is not None and place not in together]
+    return sum(1 + one.choices for one in shared) + len(alone)
 
 
 def _check_families(stages: Sequence[Stage], found: Sequence[Shared]) -> None:

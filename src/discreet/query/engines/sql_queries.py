@@ -53,9 +53,11 @@ __all__ = [
     "index_of",
     "projected",
     "select",
+    "stored_names",
     "total",
     "write_source",
     "write_stage",
+    "write_unit",
 ]
 
 # --- sources: Write a source of the closed tree as DuckDB's SQL: nested SELECTs, every column under a name of ours. ---
@@ -106,7 +108,7 @@ def _named(columns: list[tuple[str, str]], writer: Writer) -> str:
 def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
     relation = relations.relation(table.table, writer)
     names = [writer.column(column.field.name) for column in table.columns]
-    if any(name not in relation.types for column in table.columns for name in _stored_names(column)):
+    if any(name not in relation.types for column in table.columns for name in stored_names(column)):
         raise InvalidParameter("a table lacks a column that its catalogue has")
     written = [
         _column(column, column.field.name == table.unit, relation.types, name, writer)
@@ -118,6 +120,15 @@ def _table(table: Table, relations: SqlRelations, writer: Writer) -> str:
             columns = ", ".join(f"{value} AS {name}" for value, name in zip(layer, names, strict=True))
             sql = f"(SELECT {columns} FROM {sql})"
     return _of_units(table, f"SELECT {', '.join(names) or 'NULL AS nothing'} FROM {sql}", writer)
+
+
+def write_unit(table: Table, relation: SqlRelation, row: str, writer: Writer) -> str:
+    """Write a SELECT of the number of every row, a column of the data, and of its unit as every question reads it."""
+    column = next(column for column in table.columns if column.field.name == table.unit)
+    sql = relation.sql
+    for layer in _column(column, True, relation.types, "u", writer):
+        sql = f"(SELECT {row}, {layer} AS u FROM {sql})"
+    return f"SELECT {row}, u FROM {sql}"
 
 
 def _of_units(table: Table, rows: str, writer: Writer) -> str:
@@ -148,7 +159,7 @@ def _counting(name: str, field: Field, writer: Writer) -> str:
     return f"(CASE WHEN nfc_normalize({cut_text(name, field)}) IN ({', '.join(known)}) THEN {name} END)"
 
 
-def _stored_names(column: TableColumn) -> tuple[str, ...]:
+def stored_names(column: TableColumn) -> tuple[str, ...]:
     """Name the columns of the data that a column is read from."""
     key = column.unit_key
     if key is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
@@ -13,7 +13,6 @@ from discreet.errors import AnswerFailed
 from discreet.query.bounding.aggregation import KeptValues, MeasureTally, Tally, Values, tally
 from discreet.query.bounding.contribution_bounds import BoundedColumn, ContributionBounds
 from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
-from discreet.query.bounding.nested_units import within_outer
 from discreet.query.bounding.rows import RowChunk
 from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline, ExactCounts, Stage, StageColumn, known_keys
@@ -54,6 +53,7 @@ def run_bounded(
     stage: Stage, scan: Scan, connection: Any, deadline: Deadline, resources: EngineResources
 ) -> ExactCounts:
     """Scan, bound each unit's share, add up by group."""
+    secret = resources.secret()  # First of all: parts of one question must not differ in which secret is whose.
     keys, group = _found_keys(scan, connection)
     groups = scan.groups if keys is None else keys.size
     lists = [_listed(scan, place, connection) for place in range(len(scan.columns))]
@@ -62,18 +62,23 @@ def run_bounded(
     ]
     if not groups:
         return ExactCounts(groups=0, tally=count_nothing(measures), keys=lambda _: [])
-    secret = resources.secret()
-    chunks = _chunks(scan, group, lists, connection, deadline)
     counted = tally(
-        chunks if stage.max_inner is None else within_outer(chunks, groups, stage.max_inner, secret),
+        _chunks(scan, group, lists, connection, deadline),
         groups=groups,
         limits=ContributionBounds(max_groups=min(stage.max_groups, groups), max_rows=stage.max_rows_per_group),
         measures=measures,
         memory=resources.memory,
         threads=resources.threads,
         secret=secret,
+        max_inner=stage.max_inner,
     )
-    return ExactCounts(groups=groups, tally=counted, keys=known_keys(stage) if keys is None else keys.values)
+    return ExactCounts(
+        groups=groups,
+        tally=counted,
+        keys=known_keys(stage) if keys is None else keys.values,
+        found=keys,
+        lists=tuple(one and one.values for one in lists),
+    )
 
 
 @final
@@ -84,6 +89,7 @@ class ListedKeys:
     size: int
     code: str
     join: str
+    values: pa.Array | None = None  # of an open column, in the order of their numbers
 
 
 def _found_keys(scan: Scan, connection: Any) -> tuple[GroupKeys | None, ListedKeys | None]:
@@ -104,7 +110,8 @@ def _listed(scan: Scan, place: int, connection: Any) -> ListedKeys | None:
         return None
     rows = _distinct(scan, (index.sql,), connection)
     values = KeyColumn.of(rows.column(0))
-    return _numbered(f"l{place + 1}", (index.sql,), rows, values.codes(rows.column(0)), values.size, connection)
+    listed = _numbered(f"l{place + 1}", (index.sql,), rows, values.codes(rows.column(0)), values.size, connection)
+    return replace(listed, values=values.values)
 
 
 def _distinct(scan: Scan, columns: Sequence[str], connection: Any) -> pa.Table:
@@ -217,14 +224,17 @@ def run_rows(stage: Stage, scan: Scan, connection: Any) -> ExactCounts:
     place = keys.place(result)
     added = result.columns[len(_key_columns(scan)) :]
     rows, *rest = (_added(column, place, keys.groups) for column in added)
-    measures = []
+    measures, lists = [], []
     for column, index, one in zip(stage.columns, scan.columns, sums, strict=True):
         mine, rest = rest[: len(one.parts)], rest[len(one.parts) :]
-        measures.append(_measured(column, index, one, mine, keys, scan, connection))
+        values, listed = _kept(column, index, keys, scan, connection)
+        measures.append(_measured(column, index, one, mine, values))
+        lists.append(listed)
     whole = rows.astype(np.int64)
     tally = Tally(units=whole, rows=whole, measures=tuple(measures))
-    names = known_keys(stage) if scan.groups or keys.found is None else keys.found.values
-    return ExactCounts(groups=keys.groups, tally=tally, keys=names)
+    found = None if scan.groups else keys.found
+    names = known_keys(stage) if found is None else found.values
+    return ExactCounts(groups=keys.groups, tally=tally, keys=names, found=found, lists=tuple(lists))
 
 
 @final
@@ -305,13 +315,7 @@ def _added(column: Any, place: Integers, groups: int) -> Exact:
 
 
 def _measured(
-    column: StageColumn,
-    index: Index,
-    sums: _StageSums,
-    numbers: Sequence[Exact],
-    keys: _Keys,
-    scan: Scan,
-    connection: Any,
+    column: StageColumn, index: Index, sums: _StageSums, numbers: Sequence[Exact], values: Values | None
 ) -> MeasureTally:
     """Turn sums of indices and of levels into those of indices less the centre: each is its level plus `offset`."""
     counts, rest = numbers[0], numbers[1:]
@@ -326,19 +330,35 @@ def _measured(
         counts=counts.astype(np.int64),
         total=total,
         squares=squares,
-        distinct=_row_units_distinct(index, keys, scan, connection) if column.wants.distinct else None,
-        values=_values(index, keys, scan, connection) if column.wants.values else None,
+        distinct=values.distinct if values is not None and column.wants.distinct else None,
+        values=values if column.wants.values else None,
     )
 
 
-def _row_units_distinct(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Integers:
-    """Count the distinct values of each group that are not NULL."""
-    columns = [*_key_columns(scan), index.sql]
+def _kept(
+    column: StageColumn, index: Index, keys: _Keys, scan: Scan, connection: Any
+) -> tuple[Values | None, pa.Array | None]:
+    """Fetch the values of each group as far as they are wanted, and what they number if nobody listed them."""
+    if column.wants.values and not index.is_open:
+        return _values(index, keys, scan, connection), None
+    if column.wants.values or column.wants.distinct:
+        return _distinct_values(keys, [*_key_columns(scan), index.sql], scan, connection)
+    return None, None
+
+
+def _distinct_values(
+    keys: _Keys, columns: Sequence[str], scan: Scan, connection: Any
+) -> tuple[Values, pa.Array | None]:
+    """Fetch the distinct values of each group that are not NULL, as their numbers in a list."""
     tail = f" GROUP BY {', '.join(f'o{number}' for number in range(1, len(columns) + 1))}"
     pairs = select(connection, columns, scan, tail=tail).to_arrow_table()
-    place = keys.place(pairs)
-    counted = (place >= 0) & np.asarray(pairs.column(len(columns) - 1).is_valid())
-    return np.bincount(place[counted], minlength=keys.groups)
+    place, values = keys.place(pairs), pairs.column(len(columns) - 1)
+    listed = KeyColumn.of(values)
+    codes = listed.codes(values)
+    counted = (place >= 0) & np.asarray(values.is_valid())
+    order = np.lexsort((codes[counted], place[counted]))
+    starts = np.searchsorted(place[counted][order], np.arange(keys.groups + 1)).astype(np.int64)
+    return Values(starts=starts, indices=codes[counted][order]), listed.values
 
 
 def _values(index: Index, keys: _Keys, scan: Scan, connection: Any) -> Values:

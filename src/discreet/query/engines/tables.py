@@ -16,6 +16,9 @@ from discreet.frames.csv_rows import CsvRows
 from discreet.frames.tables import arrow_schema, arrow_table, column_names, is_table
 from discreet.query.engines.clamped_columns import kind_of
 from discreet.query.engines.sql_writer import binary, path_text, quote
+from discreet.query.engines.streamed_tables import Streamed
+from discreet.query.policy import PublicTable
+from discreet.query.sources.protocol import DataSource, is_source
 from discreet.schema.columns import Kind
 from discreet.schema.csv_file import CsvFile, csv, fields_of, goes_on, header_of
 
@@ -34,8 +37,10 @@ __all__ = [
     "check_names",
     "check_public",
     "hold",
+    "hold_all",
     "kinds_of",
     "read_in_binary",
+    "sql_types",
 ]
 
 # --- tables ---
@@ -238,10 +243,27 @@ class Database:
 FILES = (Csv, Database, Parquet)
 
 
+def hold_all(tables: Mapping[str, Any]) -> dict[str, HeldTable]:
+    """Take tables in hand. A public one of a source is read here and now: what is known of it follows from its rows."""
+    held: dict[str, HeldTable] = {}
+    for name, table in tables.items():
+        is_public = isinstance(table, PublicTable)
+        one = hold(name, table.table if is_public else table)
+        held[name] = (
+            _read_whole(name, one) if is_public and isinstance(one, Streamed) and one.source is not None else one
+        )
+    return held
+
+
 def hold(name: str, table: Any) -> HeldTable:
     """Take a table in hand; looks at its type and its schema, at no row."""
-    if isinstance(table, (InMemory, *FILES)):
+    if isinstance(table, (InMemory, Streamed, *FILES)):
         return table
+    source = _source(name, table)
+    if source is not None:
+        columns = source.describe()
+        check_names(list(columns), what=f"columns of table {name!r}")
+        return Streamed(dict(columns), source)
     if isinstance(table, CsvFile):
         return _csv(name, table)
     if isinstance(table, (str, Path)):
@@ -253,6 +275,26 @@ def hold(name: str, table: Any) -> HeldTable:
     if any(kind.__name__ == "DuckDBPyConnection" for kind in type(table).__mro__):
         return _connection(name, table)
     raise InvalidParameter(f"a table must be {_FORMS}; not {type(table).__name__}")
+
+
+def _source(name: str, table: Any) -> DataSource | None:
+    if is_source(table):
+        return table
+    from discreet.query.sources.known_sources import source_of
+
+    return source_of(name, table)
+
+
+def _read_whole(name: str, held: Streamed) -> InMemory:
+    import duckdb
+
+    try:
+        with duckdb.connect(":memory:") as connection:
+            held.prepare(connection, "whole")
+            table = connection.sql("SELECT * FROM whole").to_arrow_table()
+    except AnswerFailed:
+        raise InvalidParameter(f"public table {name!r} cannot be read from its source") from None
+    return InMemory(sql_types(table.schema), lambda: table)
 
 
 def sql_types(schema: Any) -> dict[str, str]:

@@ -21,12 +21,14 @@ from discreet.schema.columns import Kind
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["Aggregate", "has_aggregate", "is_aggregate", "read_aggregate"]
+__all__ = ["Aggregate", "has_aggregate", "is_aggregate", "is_list", "read_aggregate"]
 
 _S = Statistic
 # The noise of an extreme rank is as wide as the data are sparse there, and every number above the largest is equally
 # "the maximum": a quantile just inside is the best that can be said. One row in a hundred is left out on that side.
 _LEAST, _GREATEST = Fraction(1, 100), Fraction(99, 100)
+# A summary has quantiles just inside instead of extremes: one row in twenty is left out on either side.
+_FIVE = tuple(Fraction(percent, 100) for percent in (5, 25, 50, 75, 95))
 
 
 @final
@@ -37,6 +39,7 @@ class Aggregate:
     statistic: Statistic
     argument: Expression | None = None
     quantile: Fraction | None = None
+    quantiles: tuple[Fraction, ...] | None = None  # of a list, as it was written
     sample: bool = True
     called: str = ""
     per_group: Bounds | None = None  # bounds on what a unit adds to a group
@@ -49,6 +52,17 @@ def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node is an aggregate that is answered."""
     name = class_of(node)
     return name in _FORMS or (name == "Anonymous" and str(node.this).lower() in _UNNAMED)
+
+
+def is_list(node: exp.Expr) -> bool:
+    """Whether a node asks for several quantiles at once."""
+    inside = node
+    while class_of(inside) in ("Filter", "WithinGroup"):
+        inside = inside.this
+    if class_of(inside) == "Anonymous":
+        return str(inside.this).lower() == "five_numbers"
+    levels = (inside.args.get(slot) for slot in ("this", "quantile", "expression"))
+    return is_aggregate(inside) and any(part is not None and class_of(part) == "Array" for part in levels)
 
 
 def has_aggregate(node: exp.Expr) -> bool:
@@ -251,10 +265,30 @@ def _quantile(slot: str) -> _Reader:
                 way_out="write QUANTILE(x, 0.5), or PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY x)",
             )
         argument = _ranked(_amount(scope, _argument(context, scope, node)))
-        quantile = _level(read_expression(context, scope, node.args[slot]))
-        return Aggregate(statistic=_S.QUANTILE, argument=argument, quantile=quantile)
+        return _at(context, scope, argument, node.args[slot])
 
     return read
+
+
+def _at(context: Context, scope: Scope, argument: Expression, levels: exp.Expr, *, falling: bool = False) -> Aggregate:
+    """Read which quantile is meant, or which ones: a list is chosen together."""
+    if class_of(levels) != "Array":
+        level = _level(read_expression(context, scope, levels))
+        return Aggregate(statistic=_S.QUANTILE, argument=argument, quantile=1 - level if falling else level)
+    check_slots(context.script, levels, frozenset({"expressions", "bracket_notation"}))
+    listed = tuple(_level(read_expression(context, scope, one)) for one in levels.args.get("expressions") or ())
+    if not listed or len(set(listed)) != len(listed) or falling:
+        raise Refused(
+            "a list of quantiles names each of them once, of values in rising order",
+            reason="they are chosen together, none below the one before it",
+            way_out="for example PERCENTILE_CONT([0.25, 0.5, 0.75]) WITHIN GROUP (ORDER BY x)",
+        )
+    return Aggregate(statistic=_S.QUANTILE, argument=argument, quantiles=listed)
+
+
+def _five_numbers(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
+    argument = _ranked(_amount(scope, _argument(context, scope, node)))
+    return Aggregate(statistic=_S.QUANTILE, argument=argument, quantiles=_FIVE, called="FIVE_NUMBERS")
 
 
 def _level(level: Expression) -> Fraction:
@@ -301,12 +335,11 @@ def _within(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
         return Aggregate(statistic=_S.MODE, argument=argument)
     if class_of(inside) not in ("PercentileCont", "PercentileDisc") or inside.args.get("expression") is not None:
         raise refuse_form(context.script, node, "an aggregate")
-    level = _level(read_expression(context, scope, inside.this))
-    quantile = 1 - level if ordered.args.get("desc") else level
-    return Aggregate(statistic=_S.QUANTILE, argument=_ranked(_amount(scope, argument)), quantile=quantile)
+    argument = _ranked(_amount(scope, argument))
+    return _at(context, scope, argument, inside.this, falling=bool(ordered.args.get("desc")))
 
 
-_UNNAMED = {"mean": _moment(_S.MEAN), "std": _moment(_S.DEVIATION)}
+_UNNAMED = {"mean": _moment(_S.MEAN), "std": _moment(_S.DEVIATION), "five_numbers": _five_numbers}
 
 
 def _unnamed(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import quantile_label
 from discreet.query.ast import (
     Expression,
     Field,
@@ -36,7 +37,7 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.functions.expressions import clamp
-from discreet.query.parse.aggregates import Aggregate, has_aggregate, is_aggregate, read_aggregate
+from discreet.query.parse.aggregates import Aggregate, has_aggregate, is_aggregate, is_list, read_aggregate
 from discreet.query.parse.allow_list import check_slots, class_of, refuse_form
 from discreet.query.parse.expression_reader import read_condition, read_expression
 from discreet.query.parse.from_clause import read_from
@@ -61,7 +62,7 @@ from discreet.schema.columns import ExpressionFacts, Kind
 if TYPE_CHECKING:
     from sqlglot import exp
 
-__all__ = ["PerGroup", "Reading", "keys_with_domains", "measure_of", "prune", "read", "read_question"]
+__all__ = ["PerGroup", "Reading", "keys_with_domains", "measure_of", "measures_of", "prune", "read", "read_question"]
 
 # --- measures: Measures: an aggregate with all that its noise depends on, or a refusal that says what is missing. ---
 
@@ -76,6 +77,12 @@ _GROUPED = frozenset({_MEASURES_S.ROWS, _MEASURES_S.COUNT, _MEASURES_S.DISTINCT,
 def measure_of(asked: Aggregate) -> Measure:
     """Check that an aggregate has what its noise depends on."""
     argument = asked.argument
+    if asked.quantiles is not None:
+        raise Refused(
+            "a list of quantiles is several columns, and stands for itself in the SELECT list",
+            reason="nothing is computed of several values at once",
+            way_out="SELECT QUANTILE(x, [0.25, 0.5]) AS x …, and name one of them elsewhere: ORDER BY x_q50",
+        )
     if asked.statistic in _BOUNDED and argument is not None and not _is_bounded(argument):
         raise Refused(
             "this expression has no bounds",
@@ -86,6 +93,14 @@ def measure_of(asked: Aggregate) -> Measure:
     if asked.statistic is _MEASURES_S.MODE and argument is not None:
         argument = _listed(argument)
     return Measure(asked.statistic, argument, asked.quantile, asked.sample, asked.called)
+
+
+def measures_of(asked: Aggregate) -> tuple[Measure, ...]:
+    """Return the measures of a list of quantiles, in its order; of one that names one, that quantile by itself."""
+    levels = asked.quantiles or ()
+    among = tuple(sorted(levels)) if len(levels) > 1 else None
+    single = [measure_of(replace(asked, quantiles=None, quantile=level)) for level in levels]
+    return tuple(replace(measure, among=among) for measure in single)
 
 
 def _is_bounded(argument: Expression) -> bool:
@@ -166,6 +181,7 @@ class _SelectDraft:
     aliases: dict[str, Expression] = field(default_factory=dict)
     kinds: list[Kind] = field(default_factory=list)
     per_group: PerGroup | None = None
+    lists: dict[str, Measure] = field(default_factory=dict)  # columns of lists of quantiles
 
     def key_field(self, expression: Expression) -> Expression | None:
         return self.released.key(self.keys.index(expression), expression) if expression in self.keys else None
@@ -180,7 +196,10 @@ class _SelectDraft:
         parts = node.args.get("expressions") or []
         inside = parts[0] if len(parts) == 1 else node
         if class_of(inside) == "Column":
-            named = (item.node for item in self.items if item.name.lower() == str(inside.name).lower())
+            name = str(inside.name).lower()
+            if name in self.lists:
+                return self.lists[name]
+            named = (item.node for item in self.items if item.name.lower() == name)
             inside = next((found for found in named if found is not None), inside)
         if not is_aggregate(inside):
             raise self.context.script.refuse(
@@ -190,6 +209,19 @@ class _SelectDraft:
                 way_out="SELECT COUNT(*) AS n, DP_LOW(n), DP_HIGH(n) …",
             )
         return self._measure(inside)
+
+    def listed(self, item: Item, place: int) -> list[tuple[str, Measure]] | None:
+        """Return the columns of a list of quantiles, by their names; None where an item is none."""
+        if item.node is None or not is_list(item.node):
+            return None
+        asked = read_aggregate(self.context, self.scope, item.node)
+        try:
+            # Where units are added up first, it is refused.
+            found = measures_of(_by_row(asked)) if self.per_group is None else (self.per_group.measure(asked),)
+        except Refused as refused:
+            raise self.context.script.point(refused, item.node) from None
+        name = item.name or _listed_name(item.node, place)
+        return [(f"{name}_{quantile_label(one.quantile or Fraction(0))}", one) for one in found]
 
     def _measure(self, node: exp.Expr) -> Measure:
         asked = read_aggregate(self.context, self.scope, node)
@@ -262,7 +294,10 @@ def _draft(context: Context, scope: Scope, node: exp.Expr, items: Sequence[Item]
     keys = keys_of(context, scope, node, items)
     grouped = any(bounds.per is Per.GROUP for bounds in context.bounds.values())
     per_group = PerGroup(context) if grouped and scope.units else None
-    return _SelectDraft(context, scope, keys, items, per_group=per_group)
+    draft = _SelectDraft(context, scope, keys, items, per_group=per_group)
+    for place, item in enumerate(items, 1):
+        draft.lists.update((name.lower(), measure) for name, measure in draft.listed(item, place) or ())
+    return draft
 
 
 def _by_unit(draft: _SelectDraft, question: Query) -> Query:
@@ -341,23 +376,44 @@ def _outputs(draft: _SelectDraft) -> tuple[OutputColumn, ...]:
     outputs: list[OutputColumn] = []
     taken: set[str] = set()
     for place, item in enumerate(draft.items, 1):
-        expression = _value(draft, item)
-        name = item.name or _made_up(item, place)
-        if name.lower() in taken:
-            if item.name:
+        columns = draft.listed(item, place)
+        is_named = bool(item.name) or columns is not None
+        for name, expression in _columns(draft, item, place, columns):
+            if name.lower() in taken and is_named:
                 raise draft.context.script.refuse(
                     item.node,
                     "two columns of the answer have one name",
                     reason="they could not be told apart",
                     way_out="give each its own with AS",
                 )
-            name = f"{name}_{place}"
-        taken.add(name.lower())
-        outputs.append(OutputColumn(name, post_of(draft.released, expression)))
-        draft.kinds.append(expression.facts.kind)
-        if item.name:
-            draft.aliases.setdefault(name.lower(), expression)
+            shown = f"{name}_{place}" if name.lower() in taken else name
+            taken.add(shown.lower())
+            outputs.append(OutputColumn(shown, post_of(draft.released, expression)))
+            draft.kinds.append(expression.facts.kind)
+            if is_named:
+                draft.aliases.setdefault(shown.lower(), expression)
     return tuple(outputs)
+
+
+def _columns(
+    draft: _SelectDraft, item: Item, place: int, listed: list[tuple[str, Measure]] | None
+) -> list[tuple[str, Expression]]:
+    """Return the columns of an item: one, or those of a list of quantiles."""
+    if listed is None:
+        return [(item.name or _made_up(item, place), _value(draft, item))]
+    return [(name, draft.released.answer(measure)) for name, measure in listed]
+
+
+def _listed_name(node: exp.Expr, place: int) -> str:
+    """Name a list that has no name: by the column that its quantiles are of."""
+    from sqlglot import exp
+
+    while isinstance(node, exp.Filter):
+        node = node.this
+    of = node.args["expression"].args["expressions"][0].this if isinstance(node, exp.WithinGroup) else node.this
+    if isinstance(node, exp.Anonymous):
+        of = (node.expressions or [None])[0]
+    return str(of.name) if isinstance(of, exp.Column) else f"column_{place}"
 
 
 def _value(draft: _SelectDraft, item: Item) -> Expression:
@@ -399,6 +455,13 @@ def _order(draft: _SelectDraft, node: exp.Expr, outputs: Sequence[OutputColumn])
 
 
 def _ordered(draft: _SelectDraft, node: exp.Expr, outputs: Sequence[OutputColumn]) -> Order:
+    if draft.lists and class_of(node.this) == "Literal":
+        raise draft.context.script.refuse(
+            node,
+            "a list of quantiles is several columns, so that places are not clear",
+            reason="it is one entry of the SELECT list",
+            way_out="write the name of a column, such as ORDER BY x_q50",
+        )
     found = place_in(draft.context, node, outputs)
     value = post_of(draft.released, draft.read(node.this)) if found is None else found
     return Order(value, bool(node.args.get("desc")))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, isqrt
 from typing import Any, TypeAlias, final
@@ -24,9 +24,9 @@ from discreet.query.plan.draft import (
     Averaged,
     CountTerm,
     FinalDraft,
+    ModePick,
     NumberNoise,
     Picked,
-    QuantilePick,
     SpreadTerm,
 )
 from discreet.query.plan.measurements import plain_value, reach_of
@@ -114,10 +114,9 @@ class ReleasedNumbers:
     """What came out of noise: everything else is computed from it."""
 
     numbers: tuple[Array, ...]  # in grid steps
-    picks: tuple[Values, ...]
+    picks: tuple[tuple[tuple[Values, ...], ...], ...]  # of each the values, with the ends of those that have any
     keys: tuple[tuple[Hashable, ...], ...]  # by key, then by row
     rows: int
-    ends: Mapping[int, tuple[Values, Values]] = field(default_factory=dict)  # of picks that have an interval
 
 
 def answer(draft: FinalDraft, measure: int, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
@@ -296,7 +295,7 @@ def _root(over: int, under: int) -> int:
 def _picked(
     draft: FinalDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers, confidence: Fraction
 ) -> AnswerColumn:
-    values = released.picks[recipe.pick]
+    values, *ends = released.picks[recipe.pick][recipe.place]
     kind = asked.argument.facts.kind if asked.argument is not None else Kind.REAL
     if isinstance(values, ExactNumbers) and kind.is_time:
         values = tuple(plain_value(values[row], kind) for row in range(len(values)))
@@ -305,15 +304,15 @@ def _picked(
     empty = _may_be_empty(draft, recipe, released)
     if empty is not None and empty.any():
         values = tuple(None if empty[row] else values[row] for row in range(len(values)))
-    if recipe.pick not in released.ends:
+    if not ends:
         return AnswerColumn(name="", kind=kind, values=values, no_interval=reason(draft, recipe.pick))
     if confidence > draft.spend.confidence:
         return AnswerColumn(
             name="", kind=kind, values=values, no_interval="its interval was paid for a lower confidence"
         )
-    low, high = released.ends[recipe.pick]
+    low, high = ends
     asked_of = draft.picks[recipe.pick]
-    assert isinstance(asked_of, QuantilePick)
+    assert not isinstance(asked_of, ModePick)
     limits = asked_of.grid.low, asked_of.grid.high
     return AnswerColumn(name="", kind=kind, values=values, low=low, high=high, limits=limits)
 

@@ -51,6 +51,7 @@ __all__ = [
     "Picked",
     "PlanRequest",
     "QuantilePick",
+    "QuantilesPick",
     "Recipe",
     "SensitivityDraft",
     "Spend",
@@ -90,6 +91,7 @@ class Spend:
     sizes: Mapping[str, Fraction] = field(default_factory=dict)  # expected values by column, as an earlier answer has
     confidence: Fraction = Fraction(95, 100)
     quantile_intervals: bool = False
+    population: bool = False  # of quantiles: whether the ± is for what the rows were drawn from
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.epsilon, self.rho, self.error)) != 1:
@@ -106,7 +108,10 @@ class Spend:
             sizes={name: positive(size, name="an expected size") for name, size in dict(self.sizes).items()},
             confidence=read_confidence(self.confidence),
             quantile_intervals=read_flag(self.quantile_intervals, name="quantile_intervals"),
+            population=read_flag(self.population, name="population"),
         )
+        if self.population and not self.quantile_intervals:
+            raise InvalidParameter("population says of what quantiles the ± is: ask for quantile_intervals, too")
         if (self.relative or self.concentrated) and self.error is None:
             raise InvalidParameter("relative and concentrated say what error means: give an error")
 
@@ -224,12 +229,17 @@ class Bundle:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chooser:
-    """How one value is chosen in every group: exponentially, or by permute-and-flip where only epsilon counts."""
+    """How a value is chosen in every group: exponentially, or by permute-and-flip where only epsilon counts.
+
+    Several values that are chosen together take several steps, each of them with a part of epsilon.
+    """
 
     epsilon: Fraction  # in one group, for one unit
     flips: bool = False
     single: Fraction = Fraction(1)  # the part of it that is spent where a unit comes or goes, its rows not exchanged
     interval: Fraction = Fraction(0)  # the part of it for how wide an interval around the value must be; 0 without one
+    steps: tuple[Fraction, ...] = (Fraction(1),)  # of what the values take
+    widths: tuple[Fraction, ...] = (Fraction(1),)  # of what the intervals take, one for each value
 
     def scaled(self, part: int, whole: int) -> Chooser:
         """Return what is spent for whoever moves scores by a part of what it was fitted to."""
@@ -248,8 +258,9 @@ class Chooser:
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
-        """The parts of epsilon that are spent one after the other: for the value, and for an interval."""
-        return (1 - self.interval, self.interval) if self.interval else (Fraction(1),)
+        """The parts of epsilon that are spent one after the other: for the values, and for their intervals."""
+        values = tuple((1 - self.interval) * step for step in self.steps)
+        return (*values, *(self.interval * width for width in self.widths)) if self.interval else values
 
 
 def choices_spent(footprint: Footprint, single: Fraction, *, flips: bool) -> list[tuple[Fraction, int]]:
@@ -376,6 +387,16 @@ class QuantilePick:
 
 @final
 @dataclass(frozen=True, slots=True)
+class QuantilesPick:
+    """Grid points that are chosen together in every group, none below the one before it."""
+
+    column: int
+    quantiles: tuple[Fraction, ...]  # in order
+    grid: Grid
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class ModePick:
     """A value that is chosen in every group, among public ones."""
 
@@ -384,7 +405,7 @@ class ModePick:
     places: tuple[int, ...]  # of the candidates, as the stage numbers them
 
 
-Pick: TypeAlias = QuantilePick | ModePick
+Pick: TypeAlias = QuantilePick | QuantilesPick | ModePick
 
 # How an answer follows from noisy numbers; all of it is post-processing.
 
@@ -438,9 +459,10 @@ class SpreadTerm:
 @final
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """What was chosen."""
+    """What was chosen; of several values that were chosen together, one."""
 
     pick: int
+    place: int = 0
 
 
 Recipe: TypeAlias = CountTerm | Added | Averaged | SpreadTerm | Picked
@@ -526,6 +548,7 @@ class MeasuredDraft(LimitedDraft):
 
     columns: tuple[StageColumn, ...]
     numbers: tuple[Number, ...]
+    weights: tuple[int, ...]  # one for each number: the parts of the price that it asks for
     picks: tuple[Pick, ...]
     recipes: tuple[Recipe, ...]  # one for each measure of the question
 

@@ -433,11 +433,11 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
 
 
 def _picked(draft: FinalDraft, measure: Measure, recipe: Picked) -> Iterator[str]:
+    if measure.among is not None:
+        yield from _picked_together(draft, measure, measure.among)
     if draft.choosers[recipe.pick].interval and measure.quantile is not None:
-        yield (
-            f"the ± of {_called(measure)} holds the quantile {plain(measure.quantile)} of the rows that were counted; "
-            "three fifths of its ε paid for it"
-        )
+        which = "each quantile" if measure.among is not None else f"the quantile {plain(measure.quantile)}"
+        yield f"the ± of {_called(measure)} holds {which} of {_of(draft)}; three fifths of its ε paid for it"
     if measure.quantile in (0, 1) or measure.called in ("MIN", "MAX"):
         yield (
             f"{_called(measure)} is chosen near the extreme by noisy ranks: an exact extreme is one person's own value"
@@ -448,6 +448,22 @@ def _picked(draft: FinalDraft, measure: Measure, recipe: Picked) -> Iterator[str
         yield f"{_called(measure)} is NULL where the released count does not rule out that a group is empty"
         if not counts_its_values(draft, recipe.pick):
             yield f"{_called(measure)} of rows whose values are all NULL is arbitrary: COUNT the same values beside it"
+
+
+def _picked_together(draft: FinalDraft, measure: Measure, among: tuple[Fraction, ...]) -> Iterator[str]:
+    listed = enumerated([plain(one) for one in among])
+    inside = ": a minimum and a maximum are one person's own values" if measure.called == "FIVE_NUMBERS" else ""
+    yield (
+        f"{_called(measure)} chooses the quantiles {listed} together, as one measurement, none below the one before "
+        f"it{inside}"
+    )
+
+
+def _of(draft: FinalDraft) -> str:
+    """Say of what the interval of a quantile is."""
+    if not draft.spend.population:
+        return "the rows that were counted"
+    return "what the counted rows were drawn from, if they were drawn independently of each other"
 
 
 def _called(measure: Measure) -> str:

@@ -63,7 +63,7 @@ _NAMES = stored_names(
     {
         Query: "Question: source keys measures outputs having order limit",
         Key: "Key: name expression domain",
-        Measure: "Measure: statistic argument quantile sample called",
+        Measure: "Measure: statistic argument quantile sample called weight? among?",
         OutputColumn: "Output: name value",
         Order: "Order: value descending",
         Limit: "Limit: count offset",

@@ -4,8 +4,9 @@ Contribution limits cut rows, and an answer is then of the counted rows. How muc
 it is a question like any other, with a price: units that are counted with all their rows, and the others.
 
 Theorem     A unit is counted with all its rows, or it is not: one unit more or less changes one of the two numbers of
-            units, by one. Of rows at most R are taken of each unit, so it changes the number of rows by at most R, and
-            a sum of values from a to b by at most R max(|a|, |b|). [DMNS06]
+            units, by one, so both are paid like one. Of rows at most R are taken of each unit, so it changes the number
+            of rows by at most R, a sum of values from a to b by at most R max(|a|, |b|), and the number of counted
+            rows by at most what the limits leave. [DMNS06]
 Proof       The rows of a unit become one row with their number and their sums, cut at R (`PerUnit`): planner and
             engine keep it, one for each unit. Units with more than R rows are cut, so that a wrong R makes totals too
             small and never breaks the promise.
@@ -13,10 +14,11 @@ Proof       The rows of a unit become one row with their number and their sums, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import final
+from typing import TypeAlias, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import significant_up
@@ -26,7 +28,6 @@ from discreet.query.ast import (
     Field,
     Filter,
     Key,
-    KeyValue,
     Measure,
     Named,
     Operator,
@@ -52,9 +53,19 @@ from discreet.query.policy import Unit
 from discreet.query.release_table import ReleaseTable
 from discreet.schema.columns import ExpressionFacts, Kind
 
-__all__ = ["ALL_ROWS", "LEFT_OUT", "UNITS", "WHOLE", "KeptShare", "can_cut", "kept_question", "kept_share"]
+__all__ = [
+    "ALL_ROWS",
+    "COUNTED",
+    "OTHERS",
+    "WHOLE",
+    "KeptShare",
+    "can_cut",
+    "kept_question",
+    "kept_share",
+    "total_of",
+]
 
-WHOLE, UNITS, ALL_ROWS, LEFT_OUT = "whole", "units", "all_rows", "left_out"
+WHOLE, OTHERS, ALL_ROWS, COUNTED = "whole_units", "other_units", "all_rows", "counted_rows"
 _O, _U = Operator, UnitStatistic
 _COUNT = ExpressionFacts(kind=Kind.INTEGER, low=Fraction(1), nullable=False)
 
@@ -71,8 +82,10 @@ def kept_question(draft: LimitedDraft) -> Query:
 
     A unit is counted wholly if it is in no more groups than `max_groups`, and has no more rows than `max_rows` in any,
     or in all groups together where a family has one choice: then, whatever the secret choice, all its rows are kept.
-    With `Unit.rows_at_most` there are the rows of both kinds too, those that are left out on average over the choice,
-    and the sums of the question, without its limits.
+    With `Unit.rows_at_most` there are the number of all rows too, that of those which are counted, on average over the
+    choice, and the sums of the question without its limits. Each is one number, not a sum of cells; one that a unit
+    changes by c times as much as the limits leave of its rows has sqrt(c) times their part of the price, which makes
+    the sum of all relative errors least.
     """
     if draft.nesting is not None:
         raise Refused(
@@ -80,16 +93,15 @@ def kept_question(draft: LimitedDraft) -> Query:
             way_out="ask without kept_share; notes say what max_inner and the limits of the inner unit leave out",
         )
     each = _units(draft)
-    measures, outputs = [Measure(Statistic.UNITS)], [OutputColumn(WHOLE, KeyValue(0)), OutputColumn(UNITS, _answer(0))]
-    for name, expression in _totals(draft, each):
-        outputs.append(OutputColumn(name, _answer(len(measures))))
-        measures.append(Measure(Statistic.SUM, expression))
-    key = Key(WHOLE, _is_whole(draft, each), (True, False))
-    return Query(source=each.source, keys=(key,), measures=tuple(measures), outputs=tuple(outputs))
+    measures: list[Measure] = []
+    outputs: list[OutputColumn] = []
+    for name, statistic, expression, weight in (*_both_kinds(draft, each), *_totals(draft, each)):
+        outputs.append(OutputColumn(name, ReleasedMeasure(len(measures))))
+        measures.append(Measure(statistic, expression, weight=weight))
+    return Query(source=each.source, keys=(), measures=tuple(measures), outputs=tuple(outputs))
 
 
-def _answer(measure: int) -> ReleasedMeasure:
-    return ReleasedMeasure(measure)
+_Asked: TypeAlias = tuple[str, Statistic, Expression, int | None]  # name, what is asked, of what, and its weight
 
 
 @final
@@ -150,8 +162,8 @@ def _listed(key: Key, field: Field) -> Iterator[Expression]:
     yield apply(_O.OR, inside, missing) if None in key.domain else inside
 
 
-def _is_whole(draft: LimitedDraft, each: _Units) -> Expression:
-    """Tell whether all rows of a unit are kept, whatever the choice."""
+def _both_kinds(draft: LimitedDraft, each: _Units) -> Iterator[_Asked]:
+    """Count units of which all rows are kept, whatever the choice, and the others; none is among both."""
     conditions = []
     if cuts_groups(draft):
         conditions.append(apply(_O.LESS_OR_EQUAL, each.groups, literal(draft.max_groups)))
@@ -159,7 +171,9 @@ def _is_whole(draft: LimitedDraft, each: _Units) -> Expression:
         rows = each.most if draft.family is None else each.rows
         conditions.append(apply(_O.LESS_OR_EQUAL, rows, literal(draft.max_rows)))
     whole = conditions[0] if len(conditions) == 1 else apply(_O.AND, *conditions)
-    return when([(whole, literal(True))], literal(False))
+    kind = when([(whole, literal(1))], literal(0))
+    for name, code in ((WHOLE, 1), (OTHERS, 0)):
+        yield name, Statistic.COUNT, when([(apply(_O.EQUAL, kind, literal(code)), literal(1))]), None
 
 
 def _added(draft: LimitedDraft) -> Iterator[tuple[str, Aggregate]]:
@@ -175,17 +189,24 @@ def _added(draft: LimitedDraft) -> Iterator[tuple[str, Aggregate]]:
             yield output.name, Aggregate(statistic=measure.statistic, argument=argument)
 
 
-def _totals(draft: LimitedDraft, each: _Units) -> Iterator[tuple[str, Expression]]:
+def _totals(draft: LimitedDraft, each: _Units) -> Iterator[_Asked]:
     """Return what is added up over units, none with more than R rows."""
     most = _most_rows(draft)
     if not most:
         return
-    rows = apply(_O.LEAST, each.rows, literal(most))
-    yield ALL_ROWS, rows
-    yield LEFT_OUT, clamp(apply(_O.SUBTRACT, rows, _kept(draft, each)), Fraction(0), Fraction(most))
+    left = min(most, draft.max_rows * (1 if draft.family is not None else draft.max_groups))
+    weight = max(1, round(math.sqrt(Fraction(most, left))))
+    heavy = None if weight == 1 else weight
+    yield ALL_ROWS, Statistic.SUM, apply(_O.LEAST, each.rows, literal(most)), heavy
+    yield COUNTED, Statistic.SUM, clamp(_kept(draft, each), Fraction(0), Fraction(left)), None
     for name, asked in _added(draft):
         low, high = _bounds(asked, most)
-        yield f"all_{name}", clamp(each.sums[name], low, high)
+        yield total_of(name), Statistic.SUM, clamp(each.sums[name], low, high), heavy
+
+
+def total_of(column: str) -> str:
+    """Name the total of a column; one that is called `rows` is not the number of all rows."""
+    return f"all_{column}" if column != "rows" else "all_of_rows"
 
 
 def _kept(draft: LimitedDraft, each: _Units) -> Expression:
@@ -221,9 +242,9 @@ def _bounds(asked: Aggregate, most: int) -> tuple[Fraction, Fraction]:
 # From released numbers alone: shares and totals with intervals, and the sentences that go with an answer.
 
 
-# Of a standard deviation, with 97.5 %: one Laplace noise reaches 2.61 and two equal ones together 3.49, Gaussian ones
-# 2.25 and 3.18. Two such bounds hold at once with 95 %.
-_EACH, _BOTH = Fraction(262, 100), Fraction(350, 100)
+# Of a standard deviation, with 97.5 %: Laplace noise reaches 2.61, Gaussian 2.25. Two such bounds hold at once with
+# 95 %.
+_REACH = Fraction(262, 100)
 
 
 @final
@@ -281,7 +302,9 @@ class KeptShare:
 
 
 def _named(name: str) -> str:
-    return "number of rows" if name == ALL_ROWS else name.removeprefix("all_")
+    return (
+        "number of rows" if name == ALL_ROWS else name.removeprefix("all_of_" if name == total_of("rows") else "all_")
+    )
 
 
 def _whole(cell: Cell) -> Cell:
@@ -304,18 +327,13 @@ def kept_share(table: ReleaseTable, deviations: Mapping[str, Fraction], unit: Un
                 share s = W / (W + C), since it is (1 - s) X - s Y of noises X and Y. So s is within h / (W' + C') of
                 W' / (W' + C'), whatever s is.
     """
-    whole = [table.column(WHOLE)[row].value for row in range(len(table))].index(True)
-    cells = {name: [Fraction(table.column(name)[at].value) for at in (whole, 1 - whole)] for name in deviations}
-    units = _quotient(cells[UNITS][0], sum(cells[UNITS], Fraction(0)), _EACH * deviations[UNITS] + 1)
+    cells = {name: Fraction(table.column(name)[0].value) for name in deviations}
+    errors = {name: _REACH * deviation + 1 for name, deviation in deviations.items()}
+    units = _quotient(cells[WHOLE], cells[WHOLE] + cells[OTHERS], max(errors[WHOLE], errors[OTHERS]))
     totals = {
-        name: _about(sum(both, Fraction(0)), _BOTH * deviations[name] + 1)
-        for name, both in cells.items()
-        if name not in (UNITS, LEFT_OUT)
+        name: _about(value, errors[name]) for name, value in cells.items() if name not in (WHOLE, OTHERS, COUNTED)
     }
-    rows = None
-    if ALL_ROWS in totals:
-        error = _EACH * deviations[LEFT_OUT] + 1, _BOTH * deviations[ALL_ROWS] + 1
-        rows = _kept_rows(cells[LEFT_OUT][1], totals[ALL_ROWS].value, error)
+    rows = _kept_rows(cells[COUNTED], cells[ALL_ROWS], errors[COUNTED], errors[ALL_ROWS]) if totals else None
     return KeptShare(unit=unit, units=units, rows=rows, totals=totals, cost=table.cost, release=table)
 
 
@@ -332,10 +350,9 @@ def _quotient(part: Fraction, total: Fraction, error: Fraction) -> Cell:
     return Cell(share, off, min(max(low, Fraction(0)), Fraction(1)), max(min(high, Fraction(1)), Fraction(0)))
 
 
-def _kept_rows(left_out: Fraction, total: Fraction, error: tuple[Fraction, Fraction]) -> Cell:
-    """Enclose the share of rows that are counted: all but a share s, with |left_out - s total| <= h + s g."""
-    own, others = error
+def _kept_rows(counted: Fraction, total: Fraction, own: Fraction, others: Fraction) -> Cell:
+    """Enclose the share of rows that are counted: a share s with |counted - s total| <= h + s g."""
     if total <= others:
         return Cell(None, None, Fraction(0), Fraction(1))
-    most = min(Fraction(1), max(Fraction(0), left_out + own) / (total - others))  # no share s can be larger
-    return _quotient(total - left_out, total, own + most * others)
+    most = min(Fraction(1), max(Fraction(0), counted + own) / (total - others))  # no share s can be larger
+    return _quotient(counted, total, own + most * others)

@@ -9,6 +9,7 @@ from math import ceil, floor
 from typing import TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import with_article
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Expression, Measure, Statistic
 from discreet.query.engine import StageColumn, Wants
@@ -24,6 +25,7 @@ from discreet.query.plan.draft import (
     Pick,
     Picked,
     QuantilePick,
+    QuantilesPick,
     Recipe,
     SensitivityDraft,
     SpreadTerm,
@@ -56,6 +58,7 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
         **known_as(LimitedDraft, draft),
         columns=tuple(work.columns),
         numbers=tuple(work.numbers),
+        weights=tuple(work.weights),
         picks=tuple(work.picks),
         recipes=recipes,
     )
@@ -65,7 +68,7 @@ def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
     """Refuse to pay for intervals of quantiles where there are none, or where they are days."""
     if not draft.spend.quantile_intervals:
         return
-    if not any(isinstance(asked, QuantilePick) for asked in picks):
+    if all(isinstance(asked, ModePick) for asked in picks):
         raise Refused(
             "quantile_intervals asks for the ± of quantiles, and none is asked for here",
             way_out="leave it out: counts, sums and means have their ± anyway",
@@ -76,6 +79,28 @@ def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
             "quantiles of dates and times have no ±",
             reason="an answer has the ends of its intervals as numbers",
             way_out="leave quantile_intervals out, or ask for the quantile of a number, such as days since a date",
+        )
+    if draft.spend.population:
+        _check_population(draft)
+
+
+def _check_population(draft: LimitedDraft) -> None:
+    """Refuse intervals for a population of which rows are surely no independent draws: those of one person."""
+    unit = draft.catalogue.unit
+    told = {
+        "limits": draft.max_rows > 1,
+        "window": unit.window is not None,
+        "chain": draft.nesting is not None,
+    }
+    if any(told.values()):
+        several = f"{draft.max_rows} rows of {with_article(unit.noun)} are counted in a group, and they"
+        whose = "units that belong together" if told["chain"] else "windows of time of the same person"
+        raise Refused(
+            "population says that the counted values were drawn independently of each other, and here they were not",
+            reason=f"{several if told['limits'] else whose} are alike, so that the ± would be too narrow",
+            way_out="count one row: max_rows_per_group = 1; or leave population out, for the ± of the counted rows"
+            if told["limits"]
+            else "leave population out, for the ± of the quantile of the counted rows",
         )
 
 
@@ -115,9 +140,12 @@ class _MeasurementLists:
     draft: LimitedDraft
     columns: list[StageColumn] = field(default_factory=list)
     numbers: list[Number] = field(default_factory=list)
+    weights: list[int] = field(default_factory=list)
+    weight: int = 1  # of the measure that is looked at
     picks: list[Pick] = field(default_factory=list)
 
     def recipe(self, measure: Measure) -> Recipe:
+        self.weight = measure.weight or 1
         match measure.statistic:
             case Statistic.ROWS:
                 return self._rows()
@@ -219,7 +247,12 @@ class _MeasurementLists:
         argument = _argument(measure)
         grid = grid_of(argument.facts, centred=False, called=_called(measure), picked=True)
         column = self._column(argument, Wants(values=True), grid=grid)
-        return Picked(self._pick(QuantilePick(column, measure.quantile, grid)))
+        if measure.among is None:
+            return Picked(self._pick(QuantilePick(column, measure.quantile, grid)))
+        if measure.quantile not in measure.among:
+            raise InvalidParameter("a quantile of a list must be one of them")
+        pick = self._pick(QuantilesPick(column, measure.among, grid))
+        return Picked(pick, measure.among.index(measure.quantile))
 
     def _mode(self, measure: Measure) -> Recipe:
         argument = _argument(measure)
@@ -250,7 +283,10 @@ class _MeasurementLists:
         return rows and not argument.facts.nullable
 
     def _number(self, number: Number) -> int:
-        return _place(self.numbers, number)
+        """Find or add a number; it has the weight of the measure that needs it most."""
+        place = _place(self.numbers, number)
+        self.weights[place:] = [max([self.weight, *self.weights[place : place + 1]]), *self.weights[place + 1 :]]
+        return place
 
     def _pick(self, pick: Pick) -> int:
         return _place(self.picks, pick)

@@ -15,7 +15,7 @@ from discreet.noise.limits import check_noise_scale, check_noise_variance
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Apply, Case, Expression, Literal, Operator
 from discreet.query.engine import StageColumn
-from discreet.query.plan.choices import interval_part, single_part
+from discreet.query.plan.choices import check_choices, chooser_of, values_epsilon
 from discreet.query.plan.draft import (
     Bundle,
     BundledDraft,
@@ -70,7 +70,11 @@ def choose_noise(draft: BundledDraft) -> FinalDraft:
 def _check(draft: LimitedDraft) -> None:
     spend = draft.spend
     if draft.pure and (spend.delta is not None or spend.rho is not None):
-        raise Refused("this ledger is pure: it takes epsilon alone, no delta and no rho")
+        raise Refused(
+            "this ledger is pure: it takes epsilon alone, no delta and no rho",
+            way_out="leave them out; or raise the budget to one with a delta, which stays on record: "
+            "session.raise_budget, `discreet budget raise`",
+        )
     if draft.groups is not None:
         return
     if draft.pure:
@@ -119,9 +123,15 @@ def _choosers(draft: BundledDraft, each: Fraction, *, flips: bool) -> tuple[Choo
 
 
 def _chooser(draft: BundledDraft, asked: Pick, each: Fraction, *, flips: bool) -> Chooser:
-    whole = Chooser(
-        epsilon=Fraction(1), flips=flips, single=single_part(draft, asked), interval=interval_part(draft, asked)
-    )
+    whole = chooser_of(draft, asked, flips=flips)
+    chooser = _fitted(draft, whole, each)
+    again = chooser_of(draft, asked, flips=flips, near=values_epsilon(draft, asked, chooser))
+    return chooser if len(again.steps) == len(whole.steps) else _fitted(draft, again, each)
+
+
+def _fitted(draft: BundledDraft, whole: Chooser, each: Fraction) -> Chooser:
+    """Return a choice that spends its part: an epsilon, or a rho."""
+    flips = whole.flips
     spent = choices_spent(draft.footprint, whole.single, flips=flips)
     if flips:
         epsilon = each / sum(part * times for part, times in spent)
@@ -140,9 +150,9 @@ def _laplace(draft: BundledDraft, epsilon: Fraction, hidden: Fraction | None) ->
     each = epsilon / sum(parts(draft))
 
     def fitted(place: int) -> NumberNoise:
-        change = draft.changes[place]
-        unit = _unit(int(_most(draft, place, 1) / each), change)
-        law = DiscreteLaplaceLaw(check_noise_scale(_most(draft, place, 1, unit) / each))
+        change, own = draft.changes[place], each * _weight(draft, place)
+        unit = _unit(int(_most(draft, place, 1) / own), change)
+        law = DiscreteLaplaceLaw(check_noise_scale(_most(draft, place, 1, unit) / own))
         return _noise_of(draft, place, law, unit)
 
     noises = tuple(map(fitted, range(len(draft.numbers))))
@@ -158,8 +168,9 @@ def _gaussian(
     each = mu_squared / numbers if numbers else Fraction(1)
 
     def fitted(place: int) -> NumberNoise:
-        unit = _unit(math.isqrt(int(_most(draft, place, 2) / each)), draft.changes[place])
-        law = RoundedGaussianLaw(check_noise_variance(_most(draft, place, 2, unit) / each))
+        own = each * _weight(draft, place)
+        unit = _unit(math.isqrt(int(_most(draft, place, 2) / own)), draft.changes[place])
+        law = RoundedGaussianLaw(check_noise_variance(_most(draft, place, 2, unit) / own))
         return _noise_of(draft, place, law, unit)
 
     noises = tuple(map(fitted, range(len(draft.numbers))))
@@ -224,7 +235,9 @@ def _noised(
         max_groups=draft.max_groups,
         common=draft.footprint.common,
     )
-    return FinalDraft(**known_as(BundledDraft, draft), noising=noising, choosers=choosers)
+    final = FinalDraft(**known_as(BundledDraft, draft), noising=noising, choosers=choosers)
+    check_choices(final)
+    return final
 
 
 # --- allocation: Pass: which numbers are paid together, and how the budget is split. ---
@@ -233,6 +246,7 @@ def _noised(
 # groups
 # if their keys are not public. Equal parts minimise the sum of all variances, each relative to its squared sensitivity:
 # that sum is as the sum of 1 / part^2 for Laplace noise and of 1 / part for Gaussian noise, both convex and symmetric.
+# A measure with a weight has so many of these parts; what is spent follows from the noise, whatever the weights.
 
 
 def bundle_numbers(draft: SensitivityDraft) -> BundledDraft:
@@ -250,7 +264,14 @@ def bundle_numbers(draft: SensitivityDraft) -> BundledDraft:
 
 def parts(draft: BundledDraft) -> tuple[int, int]:
     """Return in how many parts the budget is split: for noise on numbers and groups, and for choices within groups."""
-    return len(draft.bundles) + (draft.groups is None), len(draft.picks)
+    weights = (max(draft.weights[place] for place in bundle) for bundle in draft.bundles)
+    return sum(weights) + (draft.groups is None), len(draft.picks)
+
+
+def _weight(draft: BundledDraft, place: int) -> int:
+    """Return how many parts of the budget the bundle of a number has."""
+    bundle = next(bundle for bundle in draft.bundles if place in bundle)
+    return max(draft.weights[other] for other in bundle)
 
 
 # --- exclusive ---

@@ -160,7 +160,8 @@ class PricedQuery:
         chosen = ("family",) if draft.family is not None and draft.max_rows > 1 else ()
         nested = () if draft.nesting is None else (draft.nesting.most,)
         intervals = ("quantile intervals",) if draft.spend.quantile_intervals else ()
-        limits = draft.max_groups, draft.max_rows, *nested, *chosen, *intervals
+        of = ("population",) if draft.spend.population else ()
+        limits = draft.max_groups, draft.max_rows, *nested, *chosen, *intervals, *of
         return fingerprint(draft.question, limits, self.event.to_json(), draft.noising, self._priced)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -357,6 +357,7 @@ class QueryBuilder:
         max_rows_per_group: int | None = None,
         kept_share: Number | None = None,
         quantile_intervals: bool = False,
+        population: bool = False,
         idempotency_key: str | None = None,
     ) -> Plan:
         """Make the plan, as `Session.sql` would: say what to spend in the same words."""
@@ -374,6 +375,7 @@ class QueryBuilder:
             max_rows_per_group=max_rows_per_group,
             kept_share=kept_share,
             quantile_intervals=quantile_intervals,
+            population=population,
             idempotency_key=idempotency_key,
         )
 
@@ -549,12 +551,12 @@ def median(column: str | Expr) -> Expr:
     return _of("MEDIAN", column)
 
 
-def quantile(column: str | Expr, at: Number) -> Expr:
-    """The value below which a share `at` of the rows lies.
+def quantile(column: str | Expr, at: Number | Sequence[Number]) -> Expr:
+    """The value below which a share `at` of the rows lies; of a list of shares all of them, chosen together.
 
     Args:
         column: The name of a column, or an expression.
-        at: The share of rows below, from 0 to 1.
+        at: The share of rows below, from 0 to 1, or a list of such; `agg(age=…)` then has columns age_q25, age_q50, ….
 
     Returns:
         The statistic, for `agg`.
@@ -562,7 +564,12 @@ def quantile(column: str | Expr, at: Number) -> Expr:
     Examples:
         >>> dp.query.quantile("age", 0.9).sql
         'QUANTILE("age", 0.9)'
+        >>> dp.query.quantile("age", [0.25, 0.5, 0.75]).sql
+        'QUANTILE("age", [0.25, 0.5, 0.75])'
     """
+    if isinstance(at, Sequence) and not isinstance(at, str):
+        listed = ", ".join(word(exact(one, name="at")).sql for one in at)
+        return Expr(f"QUANTILE({_column(column)}, [{listed}])")
     return Expr(f"QUANTILE({_column(column)}, {word(exact(at, name='at')).sql})")
 
 

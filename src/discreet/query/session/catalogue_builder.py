@@ -19,6 +19,7 @@ from discreet.query.ast import UnitKey
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.measurements import plain_value
 from discreet.query.policy import Chain, PublicTable, Unit, clock_changes
+from discreet.query.sources.known_sources import identity_of
 from discreet.schema.columns import Declared, ExpressionFacts, Kind, declaration_of
 from discreet.schema.csv_file import CsvFile
 
@@ -533,6 +534,9 @@ def check_apart(tables: Mapping[str, Any], *, rows: bool) -> None:
 
 def _identity(name: str, table: Any) -> Hashable:
     """Return what two names have in common if they mean the same table; a database holds one for each name."""
+    source = identity_of(name, table)
+    if source is not None:
+        return source
     if isinstance(table, CsvFile):
         table = table.path
     if isinstance(table, (str, Path)):

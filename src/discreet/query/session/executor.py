@@ -21,7 +21,7 @@ from discreet.ledger.spending import Left
 from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
-from discreet.query.engine import Deadline, Engine
+from discreet.query.engine import Deadline, Engine, LimitedEngine
 from discreet.query.plan.draft import Spend
 from discreet.query.session.requests import ChargedRequest
 
@@ -103,6 +103,8 @@ class Executor:
         """Charge and claim in one transaction: what is read is on record before the first row is."""
         check_price(asked.spends)
         self.engine.check_unchanged()
+        if isinstance(self.engine, LimitedEngine):
+            self.engine.check_stages(asked.stages)
         try:
             return self.ledger.claim(
                 asked.event,

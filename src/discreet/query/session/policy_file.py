@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from discreet.errors import InvalidParameter
 from discreet.formatting import record
 from discreet.ledger.budget import Budget, Quota
 from discreet.ledger.charge_record import Account
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
 from discreet.query.policy import Chain, Resources, Unit, public
 from discreet.query.session.catalogue_builder import nearest, written_in
 from discreet.query.session.requests import account_of
@@ -20,9 +22,40 @@ from discreet.schema.toml_document import Document
 from discreet.stored_names import stored_definitions
 
 if TYPE_CHECKING:
-    from discreet.query.session.policy_model import PolicyModel, QuotaModel, TablePolicyModel
+    from discreet.query.session.policy_model import PolicyModel, PostgresModel, QuotaModel, TablePolicyModel
 
-__all__ = ["Policy", "TablePolicy", "policy_of", "policy_schema", "read_policy"]
+__all__ = ["Policy", "PostgresPlace", "TablePolicy", "policy_of", "policy_schema", "read_policy"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PostgresPlace:
+    """A table in PostgreSQL, and where its address is found once it is read."""
+
+    table: str
+    variable: str | None
+    file: Path | None
+    view: bool
+
+    def source(self) -> Any:
+        """Return the table at the address that the variable or the file has at this moment."""
+        from discreet.query.sources.postgres import postgres
+
+        return postgres(self._dsn(), self.table, view=self.view)
+
+    def _dsn(self) -> str:
+        if self.variable is not None:
+            found = os.environ.get(self.variable, "")
+        else:
+            assert self.file is not None
+            try:
+                found = self.file.read_text(encoding="utf-8").strip()
+            except (OSError, ValueError):
+                found = ""
+        if not found:
+            where = self.file if self.variable is None else f"the environment variable {self.variable}"
+            raise InvalidParameter(f"the address of a PostgreSQL table is missing: {where} is empty or cannot be read")
+        return found
 
 
 @final
@@ -34,9 +67,12 @@ class TablePolicy:
     public: bool
     columns: Mapping[str, Declared]
     csv: CsvFile | None = None  # how the source is written, where that is said
+    postgres: PostgresPlace | None = None  # where it is, if that is a database
 
     def handed(self, given: Any) -> Any:
         """Return what is read for it: what is handed over, or the source, as it is said to be written."""
+        if given is None and self.postgres is not None:
+            return self.postgres.source()
         found = self.source if given is None else given
         is_written = self.csv is not None and isinstance(found, (str, Path))
         return replace(self.csv, path=str(found)) if is_written and self.csv is not None else found
@@ -51,7 +87,7 @@ class Policy:
 
     Args:
         dataset: The public name of the data set.
-        ledger: The file of the ledger.
+        ledger: The file of the ledger, or its address on a PostgreSQL server.
         anchor: The file that holds the end of its record, if it is elsewhere.
         version: The declared state of the data.
         unit: Whom to protect; of a chain, the outer unit.
@@ -68,7 +104,7 @@ class Policy:
     """
 
     dataset: str
-    ledger: Path
+    ledger: LedgerPlace
     anchor: Path | None
     version: str | None
     unit: Unit
@@ -154,12 +190,18 @@ def read_policy(path: str | Path) -> Policy:
     return policy_of(document, document.checked())
 
 
+def _ledger(document: Document[Any], said: str) -> LedgerPlace:
+    """Read where the ledger is: beside the file, or on a server."""
+    place = as_place(said)
+    return place if isinstance(place, LedgerAddress) else document.beside(said)
+
+
 def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
     """Make a policy of what a file says: a policy file, or one that says more."""
     chain, inner_budget = _chain(document, model)
     return Policy(
         dataset=model.dataset,
-        ledger=document.beside(model.ledger),
+        ledger=document.at(("ledger",), _ledger, document, model.ledger),
         anchor=None if model.anchor is None else document.beside(model.anchor),
         version=model.version,
         unit=_unit(document, model) if chain is None else chain.outer,
@@ -171,6 +213,7 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
                 public=table.public,
                 columns=dict(_columns(document, name, table)),
                 csv=_csv(document, name, table),
+                postgres=_postgres(document, name, table),
             )
             for name, table in model.tables.items()
         },
@@ -210,6 +253,26 @@ def _columns(document: Document[Any], name: str, table: TablePolicyModel) -> Ite
     for column, model in table.columns.items():
         declared = document.at(("tables", name, "columns", column), declared_in, model)
         yield column, declared if file is None else written_in(file, column, declared) or declared
+
+
+def _postgres(document: Document[Any], name: str, table: TablePolicyModel) -> PostgresPlace | None:
+    said = table.postgres
+    if said is None:
+        return None
+    place: PostgresPlace = document.at(("tables", name, "postgres"), _place, said, document, table.source)
+    return place
+
+
+def _place(said: PostgresModel, document: Document[Any], source: str | None) -> PostgresPlace:
+    from discreet.query.sources.postgres import postgres
+
+    if source is not None:
+        raise InvalidParameter("a table is in a file or in PostgreSQL: say source or postgres, not both")
+    if (said.dsn_env is None) == (said.dsn_file is None):
+        raise InvalidParameter("say where the address is: dsn_env names an environment variable, dsn_file a file")
+    postgres("postgresql://localhost/", said.table)  # The name can be read.
+    file = None if said.dsn_file is None else document.beside(said.dsn_file)
+    return PostgresPlace(table=said.table, variable=said.dsn_env, file=file, view=said.view)
 
 
 def _csv(document: Document[Any], name: str, table: TablePolicyModel) -> CsvFile | None:

@@ -123,11 +123,26 @@ class CsvModel(Strict):
     """Whether a quoted field may go on in the next line; say false only of a file in which no field has line breaks."""
 
 
+class PostgresModel(Strict):
+    """A table in PostgreSQL. Its address, which may have a password in it, is not in this file."""
+
+    table: Name
+    """The table, as schema.table."""
+    dsn_env: Name | None = None
+    """The environment variable that has the address, such as "CLINIC_DSN"; say this or dsn_file."""
+    dsn_file: Name | None = None
+    """The file that has the address, relative to the policy file; nobody but its owner should read it."""
+    view: bool = False
+    """Whether it may be a view or have row security: each row is made of one row of one person."""
+
+
 class TablePolicyModel(Strict):
     """A table: where it lives, whether it is public, and what is known of its columns."""
 
     source: Name | None = None
     """A path of a Parquet, CSV or DuckDB file, relative to the policy file; left out if the program hands it over."""
+    postgres: PostgresModel | None = None
+    """Where it is in PostgreSQL, instead of a file."""
     csv: CsvModel | None = None
     """How the file is written, if it is a CSV file that has no commas, decimal points, UTF-8 or ISO dates."""
     public: bool = False
@@ -153,7 +168,7 @@ class PolicyModel(Strict):
     dataset: Name
     """The name of the data set, under which the ledger keeps its budget."""
     ledger: Name
-    """The path of the ledger, relative to the policy file."""
+    """The path of the ledger, relative to the policy file; or its address, postgresql://host/database."""
     anchor: Name | None = None
     """Where the end of the ledger is kept a second time, best on another disk; left out, beside the ledger."""
     version: Name | None = None
@@ -173,6 +188,7 @@ POLICY_DEFINITIONS: Mapping[type[Any], str] = {
     BudgetModel: "BudgetModel",
     ColumnModel: "ColumnModel",
     CsvModel: "CsvModel",
+    PostgresModel: "PostgresModel",
     QuotaModel: "QuotaModel",
     ResourcesModel: "ResourcesModel",
     TablePolicyModel: "TableModel",

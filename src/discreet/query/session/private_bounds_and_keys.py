@@ -317,7 +317,7 @@ class ProposedLimits:
 
     Args:
         max_rows_per_group: How many rows most units have in a group; in all, where no groups were named.
-        max_groups: In how many groups most units are.
+        max_groups: In how many groups most units are; 1 where no groups were named.
         rows: Units by rows.
         groups: Units by groups; None where none were named.
         releases: The answers.

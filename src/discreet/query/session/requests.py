@@ -216,6 +216,7 @@ class Offer:
     delta: Number | None = None
     confidence: Number = _USUAL
     quantile_intervals: bool = False
+    population: bool = False
 
     def with_clause(self, options: PrivacyOptions) -> Offer:
         """Take what the clause of the query says; where both are said, the smaller: a clause may only tighten."""
@@ -256,6 +257,7 @@ class Offer:
             delta=exact_or_none(self.delta, name="delta"),
             confidence=exact(self.confidence, name="confidence"),
             quantile_intervals=self.quantile_intervals,
+            population=self.population,
         )
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, final
 
-from discreet.errors import AnswerFailed, InvalidParameter, Refused
+from discreet.errors import InvalidParameter, Refused
 from discreet.query.ast import Filter, Join, Project, Source, Table, is_private, unit_of
 from discreet.query.catalogue import Catalogue, CatalogueTable
-from discreet.query.engine import Deadline, Engine, RowEngine, Stage, StageKey
+from discreet.query.engine import Deadline, RowEngine, Stage, StageKey
 from discreet.query.parse.select import read
 from discreet.query.session.builder import name
 from discreet.query.session.catalogue_builder import nearest
@@ -31,7 +31,7 @@ __all__ = ["DailyRows", "StoredRows", "check_days_apart"]
 class StoredRows:
     """A private table of a session before it is read."""
 
-    engine: Engine
+    engine: RowEngine
     table: str
     names: tuple[str, ...]
     seconds: float
@@ -40,14 +40,24 @@ class StoredRows:
     def of(cls, session: Session, table: str) -> StoredRows:
         """Name a private table of a session; nothing is read."""
         known = private_table(session.catalogue, table).name
-        engine = session._desk.engine
+        engine = _of_rows(session)
         return cls(engine, known, tuple(engine.columns(known)), session._desk.seconds)
 
     def read(self, columns: Sequence[str], numbers: Sequence[str]) -> pa.Table:
         """Return columns of all rows, texts of `numbers` as doubles or NULL. The charge is the caller's."""
-        if not isinstance(self.engine, RowEngine):
-            raise AnswerFailed
         return self.engine.rows(self.table, columns, numbers, deadline=Deadline.after(self.seconds))
+
+
+def _of_rows(session: Session) -> RowEngine:
+    """Return the engine of a session if it hands over rows: whoever finds out later has paid for nothing."""
+    engine = session._desk.engine
+    if not isinstance(engine, RowEngine):
+        raise Refused(
+            "the engine of this session counts where the data are, and hands over no rows",
+            reason="series over time, synthetic data and models are made from rows, which stay there",
+            way_out="open a session on the files themselves, or on an export of them, and ask it",
+        )
+    return engine
 
 
 # --- streams ---
@@ -64,7 +74,7 @@ _TOLD_APART = (Kind.INTEGER, Kind.TEXT)  # Units that are written as text in one
 class DailyRows:
     """The rows of a private table by the day they are dated, from the first day of a series on."""
 
-    engine: Engine
+    engine: RowEngine
     stage: Stage
     kind: Kind | None  # of the unit's column; None where rows are units
     seconds: float
@@ -74,7 +84,7 @@ class DailyRows:
         cls, session: Session, table: str, day: str, *, where: str | None, first: date, days: int, apart: bool = False
     ) -> DailyRows:
         """Read which rows are meant: SQL for a condition goes the way of all SQL, of one row where days are `apart`."""
-        known = private_table(session.catalogue, table)
+        engine, known = _of_rows(session), private_table(session.catalogue, table)
         question = read(_asked(known, day, where), session.catalogue, keys={"day": _days(first, days)}).question
         if apart:
             _refuse_other_days(question.source)
@@ -87,7 +97,7 @@ class DailyRows:
             max_groups=days,
             max_rows_per_group=1,
         )
-        return cls(session._desk.engine, stage, _kind(session, known), session._desk.seconds)
+        return cls(engine, stage, _kind(session, known), session._desk.seconds)
 
     def counts(self, days: int) -> list[int]:
         """Count on each of the first days the units that have a row dated so, or the rows where these are units."""
@@ -96,8 +106,6 @@ class DailyRows:
 
     def first_days(self, days: int, most: int) -> pa.Table:
         """Return of every unit the first `most` days of these on which it has rows: unit, place from 1, day from 0."""
-        if not isinstance(self.engine, RowEngine):
-            raise AnswerFailed
         return self.engine.first_groups(self._until(days), most, deadline=Deadline.after(self.seconds))
 
     def _until(self, days: int) -> Stage:

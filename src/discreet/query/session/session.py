@@ -15,6 +15,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, positive
 from discreet.ledger import Budget, Ledger, Quota
 from discreet.ledger.charge_record import Entry, check_texts
+from discreet.ledger.server_address import LedgerPlace
 from discreet.ledger.spending import Left, Spending
 from discreet.names import check_name, escaped
 from discreet.pages.kit import Described
@@ -22,7 +23,6 @@ from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation, read_relation, read_relation_if_any
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
-from discreet.query.engine import Engine
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.parse.select import Reading, read
 from discreet.query.plan.contribution_limits import bound_contributions
@@ -40,6 +40,7 @@ from discreet.query.session.catalogue_builder import (
     named_tables,
     nearest,
 )
+from discreet.query.session.engine_choice import open_engine
 from discreet.query.session.executor import Executor
 from discreet.query.session.plans import JointPlan, Plan
 from discreet.query.session.requests import Expectation, Keys, Offer, Request, account_of, listed_keys
@@ -113,7 +114,7 @@ class Session:
         *,
         unit: Unit | Chain | Literal["row"],
         budget: Budget | Sequence[Budget],
-        ledger: str | Path,
+        ledger: str | LedgerPlace,
         dataset: str,
         principal: str,
         columns: Columns | None = None,
@@ -128,8 +129,9 @@ class Session:
 
         A table is a pandas, polars or Arrow table, a path of a Parquet, CSV or DuckDB file, or `public` of one of
         these; several are a dictionary by name. A single table without a name is called like the data set. `ledger`
-        is a path; "memory" is for trying out. `version` names the state of the data: an answer is given again for
-        free under the same version only, and never without one.
+        is a path, or the address of a PostgreSQL server, postgresql://host/database; "memory" is for trying out.
+        `version` names the state of the data: an answer is given again for free under the same version only, and never
+        without one.
         `resources` says how long a question may run, and with how much memory.
         """
         self._unit = _read_unit(unit)
@@ -144,7 +146,8 @@ class Session:
         with ExitStack() as opened:
             named = named_tables(tables, dataset=dataset)
             check_apart(named, rows=self._unit.is_row)
-            engine = _open_tables(named, resources, opened)
+            engine = open_engine(named, resources)
+            opened.callback(engine.close)
             self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {}, chain=self._chain)
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
@@ -210,6 +213,7 @@ class Session:
         max_rows_per_group: int | None = None,
         kept_share: Number | None = None,
         quantile_intervals: bool = False,
+        population: bool = False,
         max_inner: int | None = None,
         idempotency_key: str | None = None,
     ) -> Plan:
@@ -239,6 +243,8 @@ class Session:
                 all rows too. Nothing is measured where no limit can cut.
             quantile_intervals: Whether quantiles have a ±, for three fifths of the ε of each: it holds the quantile of
                 the counted rows, and the value itself is two to three times as far off.
+            population: Whether that ± is for what the counted rows were drawn from, independently of each other; it
+                is wider then.
             max_inner: Of a chain: how many inner units of an outer one are counted at most.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
@@ -258,6 +264,7 @@ class Session:
             expected=expected,
             delta=delta,
             quantile_intervals=quantile_intervals,
+            population=population,
         )
         limits = UnitLimits(max_groups=max_groups, max_rows_per_group=max_rows_per_group, max_inner=max_inner)
         part = None if kept_share is None else _read_part(kept_share)
@@ -440,7 +447,9 @@ class Session:
     def affords(self, event: Event, *, at_once: bool = True) -> bool:
         """Tell whether this could be charged now, under the budget and every quota of this principal and project.
 
-        With `at_once=False` its parts are charged one by one, in several charges.
+        With `at_once=False` its parts are charged one by one, in several charges. It tells of money alone: `charge`
+        also refuses what does not protect the units of this session, and everything that is no question under
+        replace-one.
         """
         return self._desk.affords(event, at_once=at_once)
 
@@ -466,9 +475,14 @@ class Session:
         """Return every entry of this data set in the ledger: charges, answers, raised budgets."""
         return self._desk.ledger.history()
 
-    def raise_budget(self, budget: Budget, *, reason: str) -> None:
-        """Raise the lifetime budget. It is an entry of its own, with who did it and why, and cannot be taken back."""
-        self._desk.ledger.raise_budget(budget, reason=reason, principal=self._desk.principal)
+    def raise_budget(self, budget: Budget, *, reason: str, unit: str | None = None) -> None:
+        """Raise the lifetime budget. It is an entry of its own, with who did it and why, and cannot be taken back.
+
+        Of a chain it is that of the outer unit; with `unit`, what the inner one is called, it is that of the inner.
+        """
+        names = {called: name for name, called in self._desk.called.items()}
+        whose = None if unit is None else names.get(unit, unit)
+        self._desk.ledger.raise_budget(budget, reason=reason, principal=self._desk.principal, unit=whose)
 
     @property
     def ledger(self) -> Ledger:
@@ -672,11 +686,3 @@ def _check_public_groups(reading: Reading) -> None:
             f"PUBLIC_GROUPS was asked for, and nobody listed the values of {', '.join(unlisted)}",
             way_out="list them with keys={…}, declare dp.categories([…]), or join a public table of them",
         )
-
-
-def _open_tables(tables: dict[str, Any], resources: Resources, opened: ExitStack) -> Engine:
-    from discreet.query.workers.worker_engine import WorkerEngine
-
-    engine = WorkerEngine(tables, memory=resources.memory, threads=resources.threads, on_progress=resources.on_progress)
-    opened.callback(engine.close)
-    return engine

@@ -17,7 +17,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.file_locks import control
@@ -45,10 +44,12 @@ from discreet.query.ast import (
     WithinUnit,
 )
 from discreet.query.bounding.aggregation import MeasureTally, Tally, Values
+from discreet.query.bounding.byte_blocks import Block, ByteBlocks, read_array, read_exact, read_integers
 from discreet.query.bounding.group_codes import GroupKeys, KeyColumn
 from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import ExactCounts, Stage, StageColumn, StageKey, Wants, known_keys
 from discreet.query.engines.tables import FILES
+from discreet.query.sources.protocol import SourceColumn
 from discreet.schema.columns import ExpressionFacts, Kind
 from discreet.schema.csv_file import CsvFile
 
@@ -76,7 +77,6 @@ __all__ = [
 # Messages between two processes: a short text of plain values, then blocks of bytes, and perhaps open files.
 
 
-Block: TypeAlias = "bytes | bytearray | memoryview"
 Wait: TypeAlias = Callable[[], None]  # returns once there is something to read, or raises
 
 _LENGTH = 8  # bytes
@@ -173,7 +173,7 @@ _RECORDS: Mapping[str, Any] = {
         *(Filter, Join, Named, PerUnit, Project, RowOrder, Table, TableColumn, UnionAll),
         *(UnitKey, UnitTotal, UnitWindow, WithinUnit),
         *FILES,
-        CsvFile,
+        *(CsvFile, SourceColumn),
     )
 }
 _CHOICES: Mapping[str, type[Enum]] = {kind.__name__: kind for kind in (Kind, Operator, JoinKind, UnitStatistic)}
@@ -273,43 +273,12 @@ class _Writing:
 # --- result_blocks: Tallies as blocks of whole numbers, and tables as Arrow streams in files without a name. ---
 
 
-Integers: TypeAlias = NDArray[np.int64]
-Exact: TypeAlias = NDArray[np.object_]
-_LIMB = 62  # bits
-
-
-@final
-class ByteBlocks:
-    """Blocks of bytes that go with a message; each is known by its place."""
-
-    __slots__ = ("all",)
-
-    def __init__(self) -> None:
-        self.all: list[Block] = []
-
-    def add(self, block: Block) -> int:
-        self.all.append(block)
-        return len(self.all) - 1
-
-    def integers(self, values: Integers) -> int:
-        return self.add(np.ascontiguousarray(values, np.int64).data)
-
-    def exact(self, values: Exact) -> list[int]:
-        """Write whole numbers of any size in limbs, the lowest first; only the last one has a sign."""
-        limbs = []
-        rest = np.asarray(values, object)
-        while rest.size and max(abs(int(rest.min())), abs(int(rest.max()))) >= 1 << _LIMB:
-            limbs.append(self.integers((rest & ((1 << _LIMB) - 1)).astype(np.int64)))
-            rest = rest >> _LIMB
-        return [*limbs, self.integers(rest.astype(np.int64))]
-
-
 def write_tallied(tallied: ExactCounts, stage: Stage, blocks: ByteBlocks) -> dict[str, Any]:
     """Write a tally, and the keys of its groups where no public list says them."""
     tally = tallied.tally
     return {
         "groups": tallied.groups,
-        "keys": None if _are_known(stage) or not tallied.groups else _write_keys(tallied.keys, blocks),
+        "keys": None if _are_known(stage) or not tallied.groups else _write_keys(tallied.found, blocks),
         "units": blocks.integers(tally.units),
         "rows": blocks.integers(tally.rows),
         "measures": [_write_measure(measure, blocks) for measure in tally.measures],
@@ -320,11 +289,10 @@ def _are_known(stage: Stage) -> bool:
     return all(key.domain is not None for key in stage.keys)
 
 
-def _write_keys(keys: Callable[..., Any], blocks: ByteBlocks) -> dict[str, Any]:
-    found = getattr(keys, "__self__", None)
-    assert isinstance(found, GroupKeys), "groups that nobody listed are found by their keys"
+def _write_keys(found: GroupKeys | None, blocks: ByteBlocks) -> dict[str, Any]:
+    assert found is not None, "groups that nobody listed are found by their keys"
     return {
-        "columns": [blocks.add(_stream(column.values)) for column in found.columns],
+        "columns": [blocks.array(column.values) for column in found.columns],
         "steps": [None if step is None else blocks.integers(step) for step in found.steps],
     }
 
@@ -343,64 +311,36 @@ def _write_measure(measure: MeasureTally, blocks: ByteBlocks) -> dict[str, Any]:
 def read_tallied(said: dict[str, Any], blocks: Sequence[Block], stage: Stage) -> ExactCounts:
     """Read what `write_tallied` wrote for the same stage."""
     tally = Tally(
-        units=_integers(blocks[said["units"]]),
-        rows=_integers(blocks[said["rows"]]),
+        units=read_integers(blocks[said["units"]]),
+        rows=read_integers(blocks[said["rows"]]),
         measures=tuple(_read_measure(measure, blocks) for measure in said["measures"]),
     )
     groups = int(said["groups"])
     if not groups:
         return ExactCounts(groups=0, tally=tally, keys=lambda _: [])
-    keys = known_keys(stage) if said["keys"] is None else _read_keys(said["keys"], blocks).values
-    return ExactCounts(groups=groups, tally=tally, keys=keys)
+    found = None if said["keys"] is None else _read_keys(said["keys"], blocks)
+    return ExactCounts(
+        groups=groups, tally=tally, keys=known_keys(stage) if found is None else found.values, found=found
+    )
 
 
 def _read_keys(said: dict[str, Any], blocks: Sequence[Block]) -> GroupKeys:
-    columns = tuple(KeyColumn(_array(blocks[place])) for place in said["columns"])
-    steps = tuple(None if place is None else _integers(blocks[place]) for place in said["steps"])
+    columns = tuple(KeyColumn(read_array(blocks[place])) for place in said["columns"])
+    steps = tuple(None if place is None else read_integers(blocks[place]) for place in said["steps"])
     return GroupKeys(columns, steps)
 
 
 def _read_measure(said: dict[str, Any], blocks: Sequence[Block]) -> MeasureTally:
     values = said["values"]
     return MeasureTally(
-        counts=_integers(blocks[said["counts"]]),
-        total=_exact(said["total"], blocks),
-        squares=_exact(said["squares"], blocks),
-        distinct=None if said["distinct"] is None else _integers(blocks[said["distinct"]]),
+        counts=read_integers(blocks[said["counts"]]),
+        total=read_exact(said["total"], blocks),
+        squares=read_exact(said["squares"], blocks),
+        distinct=None if said["distinct"] is None else read_integers(blocks[said["distinct"]]),
         values=None
         if values is None
-        else Values(starts=_integers(blocks[values[0]]), indices=_integers(blocks[values[1]])),
+        else Values(starts=read_integers(blocks[values[0]]), indices=read_integers(blocks[values[1]])),
     )
-
-
-def _integers(block: Block) -> Integers:
-    return np.frombuffer(block, np.int64)
-
-
-def _exact(places: list[int] | None, blocks: Sequence[Block]) -> Exact | None:
-    if places is None:
-        return None
-    whole = _integers(blocks[places[-1]]).astype(object)
-    for place in reversed(places[:-1]):
-        whole = (whole << _LIMB) + _integers(blocks[place]).astype(object)
-    return whole
-
-
-def _stream(values: pa.Array) -> memoryview:
-    import pyarrow as pa
-
-    batch = pa.record_batch([values], ["value"])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return memoryview(sink.getvalue())
-
-
-def _array(block: Block) -> pa.Array:
-    import pyarrow as pa
-
-    column = pa.ipc.open_stream(pa.py_buffer(block)).read_all().column(0)
-    return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
 
 
 def nameless_file() -> int:

@@ -21,6 +21,7 @@ from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.query.bounding.secret import Secret
 from discreet.query.engine import Deadline
 from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.engines.streamed_tables import Streamed
 from discreet.query.engines.tables import InMemory
 from discreet.query.policy import PublicTable
 from discreet.query.workers.lockdown import die_with_parent, forget_everything, limit_memory, lock, used_memory
@@ -91,6 +92,7 @@ class _ServingWorker:
     def __init__(self, said: Mapping[str, Any]) -> None:
         self._memory, self._threads = int(said["memory"]), int(said["threads"])
         self._given: dict[str, Any] = {}
+        self._streamed: dict[str, Streamed] = {}
         self._secrets: Iterator[Secret] = iter(())
         self._engine: DuckDBEngine | None = None
         if said["debug"]:
@@ -115,18 +117,29 @@ class _ServingWorker:
     def _held(self, name: str, told: Any) -> Any:
         if isinstance(told, dict):
             return InMemory(told, lambda: self._given[name])
-        return decoded(told)
+        held = decoded(told)
+        if isinstance(held, tuple):  # the columns of a table that is streamed
+            self._streamed[name] = Streamed(dict(held))
+        return self._streamed.get(name, held)
 
     def answer(self, message: Message, blocks: ByteBlocks) -> dict[str, Any]:
         """Take the tables that come along, do what is asked, and say whether to be replaced."""
         said = message.said
-        given, out = said["given"], message.files[len(said["given"]) :]
-        for name, file in zip(given, message.files, strict=False):
+        streams, given = said["streams"], said["given"]
+        files, out = message.files[len(streams) :], message.files[len(streams) + len(given) :]
+        for name, file in zip(streams, message.files, strict=False):
+            self._streamed[name].give(os.dup(file))
+        for name, file in zip(given, files, strict=False):
             self._given[name] = read_table(file)
         keys = iter(bytes.fromhex(said["secrets"][start : start + 64]) for start in range(0, len(said["secrets"]), 64))
         self._secrets = (Secret(pair) for pair in zip(keys, keys, strict=True))
+        deadline = Deadline.after(said["seconds"])
         try:
-            done = self._do(said["do"], said, Deadline.after(said["seconds"]), out, blocks)
+            assert self._engine is not None
+            if streams:
+                self._engine.take_streams(streams, deadline=deadline)
+            done = self._do(said["do"], said, deadline, out, blocks)
+            self._engine.forget_streams()
         finally:
             for file in message.files:
                 os.close(file)

@@ -25,7 +25,8 @@ from discreet.query.catalogue import CatalogueColumn
 from discreet.query.engine import Deadline, ExactCounts, Stage
 from discreet.query.engines.duckdb_sandbox import Progress as SandboxProgress
 from discreet.query.engines.duckdb_sandbox import default_threads
-from discreet.query.engines.shared_scans import share
+from discreet.query.engines.shared_scans import keys_needed
+from discreet.query.engines.streamed_tables import Streamed
 from discreet.query.engines.tables import (
     Csv,
     HeldTable,
@@ -35,10 +36,12 @@ from discreet.query.engines.tables import (
     changed,
     check_names,
     check_public,
-    hold,
+    hold_all,
     kinds_of,
 )
 from discreet.query.policy import PublicTable
+from discreet.query.sources.protocol import ScanRequest
+from discreet.query.sources.scan_requests import requests_of
 from discreet.query.workers.messages import (
     Block,
     Message,
@@ -52,6 +55,7 @@ from discreet.query.workers.messages import (
     send,
     write_table,
 )
+from discreet.query.workers.stream_feed import StreamFeed
 from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
@@ -303,9 +307,7 @@ class WorkerEngine:
         refuse_without_locks("a private table in a session or a file")
         check_names(list(tables), what="tables")
         self._public = frozenset(name for name, table in tables.items() if isinstance(table, PublicTable))
-        self._held: dict[str, HeldTable] = {
-            name: hold(name, table.table if isinstance(table, PublicTable) else table) for name, table in tables.items()
-        }
+        self._held: dict[str, HeldTable] = hold_all(tables)
         self._memory, self._threads = memory, threads or default_threads()
         self._progress = on_progress
         self._files = _Files()
@@ -338,21 +340,30 @@ class WorkerEngine:
         return int(self._ask("public_rows", (table,), [table]))
 
     def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
-        with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage])) as (said, blocks):
+        streams = self._streams([stage])
+        with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage]), streams=streams) as (
+            said,
+            blocks,
+        ):
             return read_tallied(said, blocks, stage)
 
     def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         about = tuple(stages)
-        with self._asked("run_all", about, list(self._held), deadline, secrets=_secrets(about)) as (said, blocks):
+        streams = self._streams(about)
+        with self._asked("run_all", about, list(self._held), deadline, secrets=_secrets(about), streams=streams) as (
+            said,
+            blocks,
+        ):
             return tuple(read_tallied(one, blocks, stage) for one, stage in zip(said, about, strict=True))
 
     def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
         """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
-        return self._table("first_groups", (stage, most), list(self._held), deadline)
+        return self._table("first_groups", (stage, most), list(self._held), deadline, self._streams([stage]))
 
     def rows(self, table: str, columns: Sequence[str], numbers: Sequence[str], *, deadline: Deadline) -> pa.Table:
         """Return columns of every row as they are stored, texts of `numbers` as doubles or NULL. It is private."""
-        return self._table("rows", (table, tuple(columns), tuple(numbers)), [table], deadline)
+        streams = {table: ScanRequest(tuple(columns))} if isinstance(self._held[table], Streamed) else {}
+        return self._table("rows", (table, tuple(columns), tuple(numbers)), [table], deadline, streams)
 
     def check_unchanged(self) -> None:
         """Refuse if a table is not what it was at the opening. Reads no row, and is public: ask before a charge."""
@@ -363,6 +374,8 @@ class WorkerEngine:
     def columns_now(self, table: str) -> Schemas:
         """Return the columns of a table at this moment, as every file has them. Reads no row."""
         held = self._held[table]
+        if isinstance(held, Streamed):
+            return held.columns_now(None, table)
         if isinstance(held, InMemory):
             types = frozenset(held.types.items())
             return frozenset([types]) if self._files.has(table) else held.columns_now(None, table)
@@ -387,8 +400,11 @@ class WorkerEngine:
         return [table for table in tables if not self._opened[table].is_unchanged(self)]
 
     def _check(self, tables: Sequence[str]) -> None:
-        """Look before and after every read, here too: a worker knows tables as they were when it was started."""
-        if self._changed(tables):
+        """Look before and after every read, here too: a worker knows tables as they were when it was started.
+
+        Who streams a table looks at its columns in the very state that is streamed.
+        """
+        if self._changed([table for table in tables if not isinstance(self._held[table], Streamed)]):
             raise AnswerFailed
 
     def _describe(self) -> dict[str, Mapping[str, Kind]]:
@@ -400,10 +416,22 @@ class WorkerEngine:
         self._workers.keep(worker)
         return columns
 
-    def _table(self, what: str, about: tuple[Any, ...], tables: list[str], deadline: Deadline) -> pa.Table:
+    def _streams(self, stages: Sequence[Stage]) -> dict[str, ScanRequest]:
+        """Say what is streamed for some stages."""
+        held = {name: table.columns for name, table in self._held.items() if isinstance(table, Streamed)}
+        return requests_of(stages, held) if held else {}
+
+    def _table(
+        self,
+        what: str,
+        about: tuple[Any, ...],
+        tables: list[str],
+        deadline: Deadline,
+        streams: Mapping[str, ScanRequest],
+    ) -> pa.Table:
         out = nameless_file()
         try:
-            with self._asked(what, about, tables, deadline, out=out):
+            with self._asked(what, about, tables, deadline, streams=streams, out=out):
                 return read_table(out)
         finally:
             os.close(out)
@@ -421,27 +449,33 @@ class WorkerEngine:
         deadline: Deadline,
         *,
         secrets: str = "",
+        streams: Mapping[str, ScanRequest] | None = None,
         out: int | None = None,
     ) -> Iterator[tuple[Any, Any]]:
         """Have a worker do something. One that failed, or that is nearly full, is not asked again."""
         self._check(tables)
         worker, deadline = self._take(deadline)
+        feed = StreamFeed(self._held, streams or {}, deadline)
         try:
             new = {name: file for name, file in self._files.of(self._held, tables) if name not in worker.given}
             said = {
                 "do": what,
                 "about": encoded(about),
+                "streams": list(feed.files),
                 "given": list(new),
                 "secrets": secrets,
                 "seconds": deadline.left,
             }
-            files = [*new.values(), *([] if out is None else [out])]
+            files = [*feed.files.values(), *new.values(), *([] if out is None else [out])]
             answer, blocks = worker.ask(said, deadline, files=files, progress=self._progress)
             worker.given.update(new)
+            feed.finish()
             yield answer["done"], blocks
         except BaseException:
             worker.kill()
             raise
+        finally:
+            feed.stop()
         if answer["full"]:
             worker.kill()
         else:
@@ -468,10 +502,7 @@ class WorkerEngine:
                 "threads": self._threads,
                 "public": sorted(self._public),
                 "debug": is_on(),
-                "tables": {
-                    name: dict(held.types) if isinstance(held, InMemory) else encoded(held)
-                    for name, held in self._held.items()
-                },
+                "tables": {name: _told(held) for name, held in self._held.items()},
             }
             columns, _ = worker.ask(said, Deadline.after(_SETUP))
         except BaseException:
@@ -480,13 +511,16 @@ class WorkerEngine:
         return worker, {table: {name: Kind(kind) for name, kind in kinds.items()} for table, kinds in columns.items()}
 
 
+def _told(held: HeldTable) -> Any:
+    """Say what a worker knows of a table before it reads it."""
+    if isinstance(held, InMemory):
+        return dict(held.types)
+    return encoded(tuple(held.columns.items()) if isinstance(held, Streamed) else held)
+
+
 def _secrets(stages: Sequence[Stage]) -> str:
     """Draw the keys of all secrets that some stages need, in the order in which they are needed."""
-    shared = share(stages)
-    together = {member.place for one in shared for member in one.members}
-    alone = [place for place, stage in enumerate(stages) if stage.unit is not None and place not in together]
-    needed = sum(1 + one.choices for one in shared) + len(alone)
-    return "".join(read(_KEY).hex() for _ in range(2 * needed))
+    return "".join(read(_KEY).hex() for _ in range(2 * keys_needed(stages)))
 
 
 @final

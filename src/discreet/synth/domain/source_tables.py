@@ -11,10 +11,11 @@ from discreet.errors import InvalidParameter
 from discreet.frames.column import Column, as_column, reader_for
 from discreet.frames.tables import column_names, table_columns
 from discreet.query import Session
-from discreet.query.engine import Deadline
+from discreet.query.engine import Deadline, RowEngine
+from discreet.query.policy import Resources
+from discreet.query.session.engine_choice import open_engine
 from discreet.query.session.private_bounds_and_keys import private_table
 from discreet.query.session.row_streams import StoredRows
-from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.schema.csv_file import CsvFile
 from discreet.synth.domain.domain import Domain, cells_of
 
@@ -90,7 +91,9 @@ _SECONDS = 3600.0
 
 def file_table(path: Path | CsvFile) -> UnreadTable:
     """Take a file of comma-separated values or a Parquet file; its header or schema is looked at."""
-    engine = WorkerEngine({_NAME: path})
+    engine = open_engine({_NAME: path}, Resources())
+    if not isinstance(engine, RowEngine):
+        raise InvalidParameter("a file is read by an engine that hands over rows")
 
     def read(names: Sequence[str], numbers: Sequence[str]) -> dict[str, Column]:
         return _columns(engine.rows(_NAME, names, numbers, deadline=Deadline.after(_SECONDS)), names)

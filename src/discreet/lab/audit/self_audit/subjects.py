@@ -302,17 +302,18 @@ def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
     half: dict[str, Any] = {"quantile": Fraction(1, 2), "grid": _OF_MECHANISMS_GRID, **shared}
     yield Quantile(epsilon=Fraction(1), flips=True, **half), (-1, 0, 1, 2), 3
     yield QuantileInterval(epsilon=Fraction(3), confidence=Fraction(1, 10), **half), (-1, 0, 1, 2), 3
-    yield (
-        Quantiles(
-            quantiles=(Fraction(1, 4), Fraction(3, 4)),
-            epsilons=(Fraction(1), Fraction(2)),
-            grid=_OF_MECHANISMS_GRID,
-            fineness=1,
-            **shared,
-        ),
-        (-1, 0, 1, 2),
-        3,
-    )
+    for epsilons in ((Fraction(1), Fraction(2)), (Fraction(3),)):  # by levels, and at once
+        yield (
+            Quantiles(
+                quantiles=(Fraction(1, 4), Fraction(3, 4)),
+                epsilons=epsilons,
+                grid=_OF_MECHANISMS_GRID,
+                fineness=1,
+                **shared,
+            ),
+            (-1, 0, 1, 2),
+            3,
+        )
 
 
 def _laplace(epsilon: int | str) -> LaplaceNoise:

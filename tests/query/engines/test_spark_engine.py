@@ -1,0 +1,376 @@
+"""Spark counts to the last number what one machine counts, refuses what could differ from run to run, tells no key."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from contextlib import closing
+from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from engine_contract import EngineContract
+from engine_small import SMALL, small_source, small_world
+from engine_trees import column, field, plain, run, stage, table
+from recorded import Recorded, replayed
+from spark_session import spark_table
+from system_parts import needs_spark
+
+import discreet as dp
+from benchmarks.corpus.policies import DATASETS
+from benchmarks.corpus.queries import Query, queries
+from benchmarks.corpus.standins import standin
+from benchmarks.peers.discreet_session import opened
+from discreet.errors import AnswerFailed, Refused
+from discreet.query.ast import Join, JoinKind
+from discreet.query.engine import Deadline
+from discreet.query.engines.duckdb import DuckDBEngine
+from discreet.query.policy import PublicTable
+from discreet.query.spark import spark_engine
+from discreet.query.spark.plan_rules import check_cluster
+from discreet.query.spark.spark_engine import SparkEngine
+from discreet.schema.columns import Kind
+
+pytestmark = [needs_spark, pytest.mark.xdist_group("spark")]
+FOLDERS = iter(range(10**9))
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path
+
+
+def frames(session: Any, folder: Path, tables: dict[str, Any]) -> dict[str, Any]:
+    """Write private tables to files that Spark reads; public ones stay as they are."""
+    here = folder / str(next(FOLDERS))
+    here.mkdir()
+    return {
+        name: one if isinstance(one, PublicTable) else spark_table(session, here, name, one)
+        for name, one in tables.items()
+    }
+
+
+@pytest.mark.slow
+class TestSpark(EngineContract):
+    session: Any = None
+    folder: Path
+
+    @pytest.fixture(scope="class", autouse=True)
+    @classmethod
+    def started(cls, spark: Any, tmp_path_factory: pytest.TempPathFactory) -> None:
+        TestSpark.session, TestSpark.folder = spark, tmp_path_factory.mktemp("contract")
+
+    @classmethod
+    def make(cls, tables: dict[str, Any], **options: Any) -> SparkEngine:
+        return SparkEngine(frames(TestSpark.session, TestSpark.folder, tables))
+
+
+# --- the same answers ---
+
+
+def agree(spark: Any, folder: Path, name: str, asked: list[Query]) -> int:
+    """Ask both engines the same: refusals, prices and all numbers before noise must be one. Return how many counted."""
+    tables, limits = standin(DATASETS[name]), {"max_groups": 3, "max_rows": 4, "epsilon": 10_000}
+    public = {one.name for one in DATASETS[name].public}
+    private = frames(spark, folder, {table: rows for table, rows in tables.items() if table not in public})
+    spread = {table: private.get(table, rows) for table, rows in tables.items()}  # Refusals list tables in this order.
+    counted = 0
+    with opened(DATASETS[name], tables, **limits) as here, opened(DATASETS[name], spread, **limits) as there:
+        for query in asked:
+            plans = [_plan(session, query) for session in (here, there)]
+            if isinstance(plans[0], str):
+                assert plans[0] == plans[1], query.id
+                continue
+            assert str(plans[0].explain()) == str(plans[1].explain()), query.id
+            stages = plans[0]._asked.stages
+            assert stages == plans[1]._asked.stages, query.id
+            numbers = []
+            for session in (here, there):
+                with replayed(query.id):
+                    found = session._desk.engine.run_all(stages, deadline=Deadline.after(300))
+                numbers.append([plain(one) for one in found])
+            assert numbers[0] == numbers[1], query.id
+            counted += 1
+    return counted
+
+
+def _plan(session: dp.Session, query: Query) -> Any:
+    try:
+        return session.sql(query.sql, epsilon=1, delta="1e-6" if query.unknown_keys else None)
+    except Refused as error:
+        return str(error)
+
+
+@pytest.mark.parametrize("name", DATASETS)
+def test_forty_queries_agree(spark: Any, place: Path, name: str) -> None:
+    mine = [query for query in queries() if query.dataset == name]
+    some = mine[:: max(1, len(mine) * len(DATASETS) // 40)]
+    assert agree(spark, place, name, some)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", DATASETS)
+def test_all_queries_of_the_corpus_agree(spark: Any, place: Path, name: str) -> None:
+    assert agree(spark, place, name, [query for query in queries() if query.dataset == name])
+
+
+def test_row_units_and_bounded_units_of_one_question_keep_their_secrets(spark: Any, place: Path) -> None:
+    stages = [
+        stage(small_source(None), columns=[column(SMALL["amount"], -50, 50)]),
+        stage(small_source("who"), unit="who", keys=[(SMALL["city"], None)], max_groups=2),
+        stage(small_source("who"), unit="who", columns=[column(SMALL["amount"], -50, 50)], max_rows=2),
+    ]
+    stages.append(stages[1])
+    found = []
+    for engine in (DuckDBEngine(small_world()), SparkEngine(frames(spark, place, small_world()), parts=5)):
+        with closing(engine), replayed("mixed"):
+            found.append([plain(one) for one in engine.run_all(stages, deadline=Deadline.after(300))])
+    assert found[0] == found[1]
+
+
+def test_an_empty_table_is_counted(spark: Any, place: Path) -> None:
+    world = {"t": pa.table({"who": pa.array([], pa.int64()), "x": pa.array([], pa.int64())})}
+    who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    with closing(SparkEngine(frames(spark, place, world))) as engine:
+        for unit in ("who", None):
+            asked = stage(table("t", who, x, unit=unit), unit=unit, columns=[column(x, 0, 9)])
+            assert plain(run(engine, asked))[()]["rows"] == 0
+
+
+TYPES = {
+    "byte": pa.array([1, None, -3], pa.int8()),
+    "whole": pa.array([2**62, -(2**62), None], pa.int64()),
+    "single": pa.array([0.1, float("nan"), None], pa.float32()),
+    "double": pa.array([-0.0, float("inf"), 1.5], pa.float64()),
+    "money": pa.array([None, 12, -7], pa.int64()).cast(pa.decimal128(24, 2)),
+    "text": pa.array(["e\u0301", "\u00e9", " a "]),
+    "yes": pa.array([True, False, None]),
+    "day": pa.array([0, 18_000, None], pa.date32()),
+    "at": pa.array([0, 1_700_000_000_123_456, None], pa.timestamp("us", tz="UTC")),
+    "wall": pa.array([0, 1_700_000_000_123_456, None], pa.timestamp("us")),
+}
+
+
+def test_every_type_is_read_as_here(spark: Any, place: Path) -> None:
+    world = {"t": pa.table({"who": pa.array([1, 2, 3]), **TYPES})}
+    with closing(DuckDBEngine(world)) as here, closing(SparkEngine(frames(spark, place, world))) as there:
+        assert dict(there.columns("t")) == dict(here.columns("t"))
+        kinds = here.columns("t")
+        fields = [field(name, kinds[name]) for name in ("who", *TYPES)]
+        asked = stage(
+            table("t", *fields, unit="who"), unit="who", keys=[(one, None) for one in fields[1:]], max_groups=9
+        )
+        assert plain(run(there, asked)) == plain(run(here, asked))
+
+
+# --- refusals ---
+
+SQL = {
+    "rand": "SELECT who, rand() AS x FROM v",
+    "uuid": "SELECT uuid() AS who, x FROM v",
+    "an id": "SELECT monotonically_increasing_id() AS who, x FROM v",
+    "limit": "SELECT * FROM v LIMIT 3",
+    "sample": "SELECT * FROM v TABLESAMPLE (50 PERCENT)",
+    "group": "SELECT max(who) AS who, x FROM v GROUP BY x",
+    "window": "SELECT who, sum(x) OVER () AS x FROM v",
+    "join": "SELECT a.who, b.x FROM v a JOIN v b ON a.x = b.who",
+    "sub-query": "SELECT who, x FROM v WHERE x > (SELECT avg(x) FROM v)",
+    "exists": "SELECT who, x FROM v WHERE EXISTS (SELECT 1 FROM v w WHERE w.x = v.who)",
+    "distinct": "SELECT DISTINCT who, x FROM v",
+    "explode": "SELECT who, explode(array(x, x)) AS x FROM v",
+}
+
+
+@pytest.fixture
+def view(spark: Any, place: Path) -> Any:
+    frame = spark_table(spark, place, "v", pa.table({"who": [1, 2, 3], "x": [1, 2, 3]}))
+    frame.createOrReplaceTempView("v")
+    return frame
+
+
+@pytest.mark.parametrize("sql", SQL.values(), ids=SQL)
+def test_plans_that_may_mix_people_or_differ_are_refused(spark: Any, view: Any, sql: str) -> None:
+    with pytest.raises(Refused, match="table 't'"):
+        SparkEngine({"t": spark.sql(sql)})
+
+
+def test_other_frames_that_may_differ_are_refused(spark: Any, view: Any) -> None:
+    from pyspark.sql.functions import input_file_name, udf
+
+    for frame in (
+        view.dropDuplicates(["who"]),
+        view.withColumn("y", udf(lambda x: x)("x")),
+        view.withColumn("y", input_file_name()),
+        view.rdd.map(tuple).toDF(["who", "x"]),
+        view.repartition(3),
+        spark.readStream.format("rate").load(),
+    ):
+        with pytest.raises(Refused, match="table 't'"):
+            SparkEngine({"t": frame})
+
+
+def test_a_reader_that_fails_at_one_row_is_refused(spark: Any, place: Path) -> None:
+    (place / "a.csv").write_text("1,2\nx,3\n")
+    frame = spark.read.csv(str(place / "a.csv"), schema="who long, x long", mode="FAILFAST")
+    with pytest.raises(Refused, match="FAILFAST"):
+        SparkEngine({"t": frame})
+
+
+def test_types_that_follow_from_names_of_folders_are_not_told(spark: Any, place: Path, view: Any) -> None:
+    """One row with another value makes another folder, and texts of all whole numbers."""
+    view.write.partitionBy("x").parquet(str(place / "parts"))
+    frame = spark.read.parquet(str(place / "parts"))
+    with closing(SparkEngine({"t": frame, "u": view})) as engine:
+        assert engine.infers_types("t")
+        assert not engine.infers_types("u")
+
+
+def test_loggers_are_off_until_the_last_question_is_done() -> None:
+    names = spark_engine._TELLING
+    first, second = spark_engine._hushed(), spark_engine._hushed()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert all(logging.getLogger(name).disabled for name in names)
+    second.__exit__(None, None, None)
+    assert not any(logging.getLogger(name).disabled for name in names)
+
+
+def test_plain_projections_filters_and_unions_are_taken(spark: Any, view: Any) -> None:
+    frame = spark.sql("SELECT who, x + 1 AS x FROM v WHERE who > 1 UNION ALL SELECT who, x FROM v")
+    who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    asked = stage(table("t", who, x, unit="who"), unit="who", columns=[column(x, 0, 9)], max_rows=9)
+    with closing(SparkEngine({"t": frame})) as engine:
+        assert plain(run(engine, asked))[()]["columns"][0]["values"] == [1, 2, 3, 3, 4]
+
+
+def test_partitions_that_a_filter_empties_are_counted(view: Any) -> None:
+    who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    with closing(SparkEngine({"t": view.where("who > 2")})) as engine:
+        for unit in ("who", None):
+            asked = stage(table("t", who, x, unit=unit), unit=unit, columns=[column(x, 0, 9)])
+            assert plain(run(engine, asked))[()]["rows"] == 1
+
+
+@pytest.mark.parametrize("unit", ["who", None])
+def test_a_join_that_keeps_public_rows_is_refused(view: Any, unit: str | None) -> None:
+    """Every part would have them: they would be counted as often as there are parts."""
+    key, who, x = field("p.key", Kind.INTEGER), field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    both = Join(table("p", key, private=False, prefix="p."), table("t", who, x, unit=unit), JoinKind.LEFT, ((key, x),))
+    engine = SparkEngine({"t": view, "p": PublicTable(pa.table({"key": [1, 2]}))})
+    with closing(engine), pytest.raises(Refused, match="not on Spark yet"):
+        engine.check_stages([stage(both, unit=unit)])
+
+
+def test_files_that_are_not_those_that_were_listed_are_refused(spark: Any, place: Path, view: Any) -> None:
+    with closing(SparkEngine({"v": view})) as engine:
+        engine.check_unchanged()
+        for file in (place / "v").glob("*.parquet"):
+            shutil.copy(file, place / "copy")
+            file.write_bytes((place / "copy").read_bytes() + b" ")
+        with pytest.raises(Refused, match="files of table 'v'"):
+            engine.check_unchanged()
+        who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+        with pytest.raises(AnswerFailed):
+            run(engine, stage(table("v", who, x, unit="who"), unit="who"))
+
+
+@pytest.mark.parametrize("master", ["spark://a:7077", "yarn", "k8s://https://a", "local-cluster[2,1,1024]"])
+def test_a_cluster_in_the_clear_is_refused(master: str) -> None:
+    safe = {"spark.authenticate": "true", "spark.network.crypto.enabled": "true"}
+    for settings in ({}, *({name: "true"} for name in safe)):
+        with pytest.raises(Refused, match="no authentication, or no encryption"):
+            check_cluster(SimpleNamespace(master=master, getConf=lambda settings=settings: settings))
+    check_cluster(SimpleNamespace(master=master, getConf=lambda: safe))
+    check_cluster(SimpleNamespace(master="local[4]", getConf=dict))
+
+
+def test_executors_with_other_versions_are_refused(spark: Any, view: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark_engine, "_TRIED", set())
+    monkeypatch.setattr(spark_engine, "versions", lambda: ["numpy 0"])
+    with pytest.raises(Refused, match="do not have what the driver has"):
+        SparkEngine({"t": view})
+
+
+def session_on(frame: Any, unit: Any = None) -> dp.Session:
+    return dp.Session(
+        {"v": frame},
+        unit=unit or dp.Unit("who", max_groups=1, max_rows_per_group=1),
+        budget=dp.Budget(epsilon=10) if unit is None else (dp.Budget(epsilon=10), dp.Budget(epsilon=10)),
+        ledger="memory",
+        dataset="d",
+        principal="p",
+        columns={"x": dp.between(0, 9)} if unit is None else {},
+    )
+
+
+def test_what_is_not_spread_yet_is_refused_before_the_charge(view: Any) -> None:
+    outer = dp.Unit("who", max_groups=1, max_rows_per_group=1)
+    inner = dp.Unit(["who", "x"], name="stay", max_groups=1, max_rows_per_group=1)
+    chain = dp.Chain(outer, inner, max_inner=2)
+    with session_on(view, chain) as session:
+        plan = session.sql("SELECT COUNT(*) AS n FROM v", epsilon=1)
+        with pytest.raises(Refused, match="not on Spark yet"):
+            plan.release()
+        assert "spent: nothing" in repr(session)
+
+
+# --- nothing is told ---
+
+CANARY = "canary_4711"
+
+
+def test_a_row_that_fails_is_the_constant_failure(spark: Any, place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """The error of a cast has the value in it; it must not reach whoever asks."""
+    rows = pa.table({"who": pa.array([1, 2]), "x": pa.array(["1", CANARY])})
+    frame = spark_table(spark, place, "w", rows).selectExpr("who", "CAST(x AS INT) AS x")
+    with session_on(frame) as session:
+        plan = session.sql("SELECT SUM(x) AS s FROM v", epsilon=1)
+        with pytest.raises(AnswerFailed) as failed:
+            plan.release()
+    assert CANARY not in str(failed.value)
+    assert failed.value.__context__ is None
+    assert failed.value.__cause__ is None
+    assert CANARY not in "".join(capfd.readouterr())
+
+
+def test_keys_are_in_no_plan_setting_or_event(spark: Any, view: Any) -> None:
+    label = "keys in events"
+    keys = Recorded(label).read(4096)
+    with session_on(view) as session:
+        plan = session.sql("SELECT SUM(x) AS s FROM v", epsilon=1)
+        with replayed(label) as recording:
+            session._desk.engine.run_all(plan._asked.stages, deadline=Deadline.after(300))
+        used = recording.used
+    assert used >= 128
+    context = spark.sparkContext
+    told = str(context.getConf().getAll())
+    log = Path(context.getConf().get("spark.eventLog.dir").removeprefix("file:"))
+    events = b"".join(file.read_bytes() for file in log.rglob("*") if file.is_file())
+    assert b"SparkListenerJobEnd" in events
+    for start in range(0, used, 32):
+        key = keys[start : start + 32]
+        for written in (key, key.hex().encode(), repr(key).encode()):
+            assert written not in events
+            assert written not in told.encode()
+
+
+def test_time_that_is_up_cancels_the_jobs(spark: Any, view: Any) -> None:
+    who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    asked = stage(table("t", who, x, unit="who"), unit="who")
+    with closing(SparkEngine({"t": view})) as engine, pytest.raises(AnswerFailed):
+        engine.run(asked, deadline=Deadline.after(0.05))
+    assert not list(spark.sparkContext.statusTracker().getActiveJobsIds())
+
+
+def test_progress_tells_time_and_nothing_else(view: Any) -> None:
+    told: list[tuple[float, float]] = []
+    who, x = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+    engine = SparkEngine({"t": view}, on_progress=lambda *seconds: told.append(seconds))
+    with closing(engine):
+        engine.run(stage(table("t", who, x, unit="who"), unit="who"), deadline=Deadline.after(60))
+    assert told
+    assert all(0 <= gone <= 60 and Fraction(allowed) <= 60 for gone, allowed in told)
