@@ -25,6 +25,7 @@ DRAWN: dict[str, Any] = {
     "accuracy": lambda: plots.accuracy(CURVE, unit=HOSTILE),
     "shifts": lambda: plots.shifts(CURVE, what=HOSTILE),
     "lines": lambda: plots.lines(CURVE, across=HOSTILE, up=HOSTILE),
+    "boxes": lambda: plots.boxes([HOSTILE], [[1, 2, 3, 4, 5]], across=HOSTILE, title=HOSTILE),
     "error_bars": lambda: plots.error_bars(*ROWS, across=HOSTILE, title=HOSTILE),
     "shares": lambda: plots.shares(ROWS[0], {HOSTILE: [0.2, 0.5], "rest": [0.8, 0.5]}, across=HOSTILE),
 }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from discreet import plots
 from discreet.errors import InvalidParameter
-from discreet.pages.svg import Scale
+from discreet.pages.svg import Scale, box, span_of
 
 NUMBERS = st.floats(-1e12, 1e12, allow_nan=False)
 
@@ -52,6 +52,29 @@ class TestScale:
     def test_what_cannot_be_drawn_is_refused(self, bad):
         with pytest.raises(InvalidParameter):
             plots.scale_for([1.0, bad])
+
+
+class TestBox:
+    @given(st.lists(NUMBERS, min_size=5, max_size=5))
+    def test_five_numbers_lie_where_they_are_for_all_values(self, values):
+        five = sorted(values)
+        scale = span_of(five)
+        line, left, right, half, middle = lines(box(scale, five, grid=False))
+        places = [float(scale.place(number)[:-1]) for number in five]
+        assert all(1 <= place <= 99 for place in places)
+        assert line[:2] == (places[0], places[4])
+        assert (left[0], right[0]) == (places[0], places[4])
+        assert half[:2] == (places[1], places[3])
+        assert middle[:2] == (places[2], places[2])
+
+    def test_it_has_the_colours_of_the_page_and_needs_no_zero(self):
+        svg = box(span_of([1990, 2000, 2010, 2015, 2020]), [1990, 2000, 2010, 2015, 2020])
+        assert {colour for *_, colour in lines(svg)} == {"var(--grid)", "var(--ink)", "var(--bar)"}
+        assert span_of([1990, 2020]).low == 1990
+        assert span_of([1e17]).high > 1e17
+        for wrong in ([], [math.nan]):
+            with pytest.raises(InvalidParameter):
+                span_of(wrong)
 
 
 class TestStrip:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import threading
 from dataclasses import replace
@@ -11,10 +12,11 @@ from datetime import date
 import pytest
 from plan_texts import plan_in
 from publishing_world import JANUARY, KEY, PATIENTS, SMALLER, answers, entries, files_of, stays, world
+from system_parts import needs_postgres
 
 import discreet as dp
 from discreet.cli import ledger_support
-from discreet.ledger import Ledger
+from discreet.ledger import Ledger, move
 from discreet.query.plan.planner import PricedQuery
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release import price, publish, release_order, verify_bundle
@@ -317,3 +319,44 @@ def test_quantiles_have_intervals_in_a_bundle_where_the_plan_pays_for_them(tmp_p
     assert "holds the quantile 0.5 of the rows that were counted" in (bundle / "report.html").read_text("utf-8")
     plain_bundle = publish(plain, principal="ana", period=JANUARY)
     assert "quantile_intervals pays for a ±" in (plain_bundle / "dictionary.json").read_text(encoding="utf-8")
+
+
+def test_five_numbers_are_published_as_columns_and_drawn_as_boxes(tmp_path):
+    """Of a table by its SQL and of a family: files, dictionary, tidy values and report have each quantile."""
+    sql = (
+        '"SELECT sex, COUNT(*) AS stays FROM stays GROUP BY sex"',
+        '"SELECT sex, COUNT(*) AS stays, FIVE_NUMBERS(cost) AS cost FROM stays GROUP BY sex"',
+    )
+    family = ('measures = { stays = "COUNT(*)"', 'measures = { stays = "COUNT(*)", spent = "FIVE_NUMBERS(cost)"')
+    paid = ('name = "by_sex"\n', 'name = "by_sex"\nquantile_intervals = true\n')
+    plan = world(tmp_path, *SMALLER, ("rho = 0.02", "rho = 2"), sql, family, paid)
+    assert "cost_q50 in by_sex" in str(price(plan))
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    assert not verify_bundle(bundle, ledger=plan.policy.ledger).problems
+    known = json.loads((bundle / "dictionary.json").read_text(encoding="utf-8"))
+    tables = {table["name"]: table["files"][0]["columns"] for table in known["tables"]}
+    meanings = {column["name"]: column["meaning"] for column in tables["by_sex"]}
+    assert "quantile" in meanings["cost_q25"]
+    assert "which holds the exact 0.25 quantile" in meanings["cost_q25_low"]
+    assert {f"spent_q{end}" for end in ("05", "25", "50", "75", "95")} <= {
+        column["name"] for column in tables["stays_by_district"]
+    }
+    report = (bundle / "report.html").read_text("utf-8")
+    assert report.count("box plots of 5, 25, 50, 75 and 95 %") == 3
+    assert "median (25 to 75 %)" in report
+    assert "<script" not in report
+
+
+@needs_postgres
+def test_a_release_is_the_same_after_its_ledger_was_moved_to_a_server(tmp_path, monkeypatch, postgres_database):
+    """The plan names the new place: its bundle was taken for another release, and verified in part only."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    plan = world(tmp_path, *SMALLER)
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    before = files_of(bundle)
+    place = f"{postgres_database}?schema=t_{secrets.token_hex(6)}"
+    move(plan.policy.ledger, place, reason="two machines", principal="ana")
+    moved = plan_in(tmp_path, *SMALLER, ('ledger = "hospital.ledger"', f'ledger = "{place}"'))
+    assert publish(moved, principal="ana", period=JANUARY) == bundle
+    assert files_of(bundle) == before
+    assert verify_bundle(bundle, ledger=place).outcome == "verified"

@@ -191,3 +191,18 @@ def test_series_are_refused(home: Path) -> None:
 def test_made_up_rows_show_what_a_bundle_looks_like(home: Path) -> None:
     folder = dp.release.dummy(dp.release.read_release_plan("plan.toml"), "try")
     assert "every person has a promise of its own" in (folder / "guarantee.md").read_text(encoding="utf-8")
+
+
+def test_the_inner_budget_is_raised_from_the_command_line(home: Path) -> None:
+    """The section to write is told; a bundle from before says that it was raised since, and of whom."""
+    plan = dp.release.read_release_plan("plan.toml")
+    bundle = dp.release.publish(plan, principal="ana")
+    raising = ["budget", "raise", "--policy", "plan.toml", "--unit", "person", "--reason", "more", "--epsilon", "3"]
+    went = CliRunner().invoke(app, raising)
+    assert went.exit_code == 0, went.output
+    assert "[unit.inner.budget]\n  epsilon = 3" in went.stderr
+    Path("plan.toml").write_text(PLAN.replace("epsilon = 1.5", "epsilon = 3"))
+    changed = dp.release.read_release_plan("plan.toml")
+    found = dp.release.verify_bundle(bundle, ledger=changed.policy.ledger)
+    assert not found.problems
+    assert 'the lifetime budget of ["home", "person"] was raised since, to ε = 3, pure' in str(found)

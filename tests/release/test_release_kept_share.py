@@ -45,7 +45,7 @@ def test_a_bundle_tells_the_kept_share_and_verifies(tmp_path: Path) -> None:
     assert tables["stays"]["notes"][0] == tables["stays_by_district"]["notes"][0]  # one choice of rows for all of them
     assert tables["stays"]["notes"][0] != tables["by_sex"]["notes"][0]
     columns = {column["name"]: column for column in tables["stays_kept"]["files"][0]["columns"]}
-    assert columns["units"]["unit"] == "patients"
+    assert columns["whole_units"]["unit"] == "patients that are counted with all their rows"
     assert columns["all_cost"]["meaning"].startswith("SUM(cost), of all rows (at most 2 of each patient)")
     page = (bundle / "report.html").read_text(encoding="utf-8")
     assert "are counted with all their rows" in page

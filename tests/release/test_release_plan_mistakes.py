@@ -30,7 +30,7 @@ BAD = [
     ("epsilon = 40", "rho = 4", 10, "either rho or epsilon"),
     ("epsilon = 40", "epsilon = -4", 11, "above 0"),
     ("delta = 1e-5", "delta = 2", 10, "below 1"),
-    ('source = "stays.parquet"', 'file = "stays.parquet"', 15, "what can stand here: columns, csv, public, source"),
+    ('source = "stays.parquet"', 'file = "stays.parquet"', 15, "here: columns, csv, postgres, public, source"),
     ('source = "stays.parquet"', 'source = "a\\u0000b"', 15, "control character"),
     ('categories = ["f", "m"]', 'categories = ["f", "f"]', 19, "distinct"),
     ("low = 0, high = 20000", "low = 9, high = 1", 20, "low must be below high"),

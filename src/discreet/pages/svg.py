@@ -17,6 +17,7 @@ from discreet.formatting import printable, shortened, tick_text
 
 __all__ = [
     "Scale",
+    "box",
     "caught",
     "course",
     "heatmap",
@@ -28,6 +29,7 @@ __all__ = [
     "page_lines",
     "ruler",
     "scale_for",
+    "span_of",
     "stretched",
     "strip",
     "words",
@@ -192,6 +194,29 @@ def strip(
             f'<svg x="{scale.place(mark)}" y="{_HEIGHT - 7}" overflow="visible">'
             '<path d="M0 0 4.5 7-4.5 7Z" fill="var(--accent)"/></svg>'
         )
+    return _across(_HEIGHT, parts)
+
+
+def span_of(values: Iterable[float]) -> Scale:
+    """Return a scale that holds all values and need not hold zero: for boxes, which do not begin there."""
+    numbers = list(values)
+    if not numbers or not all(map(math.isfinite, numbers)):
+        raise InvalidParameter("there must be values, and they must be finite")
+    low, high = min(numbers), max(numbers)
+    return Scale(low, high if high > low else low + max(1.0, abs(low)))
+
+
+def box(scale: Scale, five: Sequence[float], *, grid: bool = True) -> str:
+    """Draw a box plot: a line from 5 to 95 %, a box from 25 to 75 %, and the median across it."""
+    first, left, middle, right, last = five
+    thick = f'x1="{scale.place(left)}" x2="{scale.place(right)}" y1="{_MIDDLE}" y2="{_MIDDLE}"'
+    across = f'x1="{scale.place(middle)}" x2="{scale.place(middle)}" y1="{_MIDDLE - 8}" y2="{_MIDDLE + 8}"'
+    parts = [
+        *(_grid(scale) if grid else ()),
+        *_ends(scale, first, last),
+        f'<line {thick} stroke="var(--bar)" stroke-width="12"/>',
+        f'<line {across} stroke="var(--ink)" stroke-width="2.5"/>',
+    ]
     return _across(_HEIGHT, parts)
 
 

@@ -6,11 +6,12 @@
 from discreet.pages.svg import caught, course, hundred, ruler, scale_for, strip
 from discreet.plots.chart_files import Curves, save
 from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
-from discreet.plots.error_bars import error_bars, shares
+from discreet.plots.error_bars import boxes, error_bars, shares
 
 __all__ = [
     "Curves",
     "accuracy",
+    "boxes",
     "caught",
     "course",
     "error_bars",

@@ -13,7 +13,7 @@ from discreet.plots import chart_files
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["error_bars", "named_rows", "shares"]
+__all__ = ["boxes", "error_bars", "named_rows", "shares"]
 
 # --- bars: A dot and an error bar for each row: what was released, and where the exact answer lies. ---
 
@@ -74,6 +74,75 @@ def error_bars(
         description=f"{across} with error bars, by {by or 'row'}",
         title=alt.Undefined if title is None else title,
     )
+
+
+# --- boxes: A box plot for each row: the middle half of the values, the median, and where nine in ten lie. ---
+
+
+def boxes(
+    labels: Sequence[str],
+    summaries: Sequence[Sequence[float]],
+    *,
+    across: str,
+    title: str | None = None,
+    by: str | None = None,
+) -> alt.LayerChart:
+    """Draw five-number summaries, one row each: a line from 5 to 95 %, a box from 25 to 75 %, and the median across it.
+
+    Lines end at 5 and 95 %, not at the least and the largest value, which are one person's own and are never released.
+
+    Args:
+        labels: The name of each row.
+        summaries: For each row the quantiles 5, 25, 50, 75 and 95 %, as SQL's FIVE_NUMBERS releases them.
+        across: The name of the horizontal axis.
+        title: The title; none if not said.
+        by: What the rows are, as the name of their axis; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If there is not a label for each row, or its five numbers are not in order.
+
+    Examples:
+        >>> type(dp.plots.boxes(["a"], [[1, 2, 3, 4, 5]], across="age")).__name__
+        'OfflineChart'
+    """
+    import altair as alt
+
+    from discreet.plots.offline_chart import OfflineChart
+
+    rows = _box_rows(labels, summaries)
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
+        y=alt.Y("row:O", axis=named_rows(labels), title=by, scale=alt.Scale(padding=0.4)),
+    )
+    colour = chart_files.COLOURS[0]
+    lines = base.mark_rule(color=colour, strokeWidth=2).encode(
+        x=alt.X("q05:Q", title=across, scale=alt.Scale(zero=False)), x2="q95:Q"
+    )
+    halves = base.mark_bar(color=colour, size=_BOX, opacity=0.35).encode(x="q25:Q", x2="q75:Q")
+    middles = base.mark_tick(color=colour, thickness=3, size=_BOX + 2, orient="vertical", opacity=1).encode(x="q50:Q")
+    return OfflineChart(
+        layer=[lines, halves, middles],
+        width=chart_files.WIDTH,
+        height=max(60, _ROW * len(rows)),
+        config=chart_files.CONFIG,
+        description=f"box plots of {across} (5, 25, 50, 75 and 95 %), by {by or 'row'}",
+        title=alt.Undefined if title is None else title,
+    )
+
+
+_BOX = 14  # Pixels of the height of a box.
+
+
+def _box_rows(labels: Sequence[str], summaries: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
+    numbers = [[float(number) for number in five] for five in summaries]
+    if not labels or len(labels) != len(numbers) or any(len(five) != 5 or five != sorted(five) for five in numbers):
+        raise InvalidParameter("there must be a label and five numbers in order for each row, and at least one row")
+    if not all(math.isfinite(number) for five in numbers for number in five):
+        raise InvalidParameter("the numbers of a summary must be finite")
+    names = ("q05", "q25", "q50", "q75", "q95")
+    return [{"row": row} | dict(zip(names, five, strict=True)) for row, five in enumerate(numbers)]
 
 
 def _rows(

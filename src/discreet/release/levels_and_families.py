@@ -191,6 +191,7 @@ class GroupingFamily:
     expected: Mapping[str, Fraction]
     limits: UnitLimits
     quantile_intervals: bool = False
+    population: bool = False
 
     def tables(self) -> tuple[TablePlan, ...]:
         """Return one table for each grouping."""
@@ -234,6 +235,7 @@ class GroupingFamily:
             measures=dict(self.measures),
             limits=self.limits,
             quantile_intervals=self.quantile_intervals,
+            population=self.population,
         )
 
     def _sql(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...]) -> str:

@@ -20,6 +20,7 @@ from discreet.formatting import enumerated, shortened
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.policy import PublicTable, UnitLimits, public
 from discreet.query.session.catalogue_builder import build_catalogue
+from discreet.query.session.engine_choice import open_here
 from discreet.query.session.policy_file import Policy
 from discreet.schema.columns import Kind, between
 from discreet.schema.toml_document import Place, line_of, parse
@@ -226,9 +227,7 @@ def _public_engine(sources: Mapping[str, Any], opened: ExitStack) -> Engine | No
     known = {name: table for name, table in sources.items() if isinstance(table, PublicTable)}
     if not known:
         return None
-    from discreet.query.engines.duckdb import DuckDBEngine
-
-    engine = DuckDBEngine(known)
+    engine = open_here(known)
     opened.callback(engine.close)
     return engine
 
@@ -370,6 +369,7 @@ class TablePlan:
     measures: Mapping[str, str] = field(default_factory=dict)  # column to aggregate, for a member of a family
     limits: UnitLimits = field(default_factory=UnitLimits)  # tighter than the unit's, where fewer rows are enough
     quantile_intervals: bool = False  # whether quantiles pay for a ±
+    population: bool = False  # whether that is for what the counted rows were drawn from
     kept_of: str | None = None  # the table whose kept share this is: what contribution limits leave out of it
 
     def kept(self, share: Fraction) -> TablePlan:
@@ -385,6 +385,7 @@ class TablePlan:
             by=(),
             measures={},
             quantile_intervals=False,
+            population=False,
             kept_of=self.name,
         )
 

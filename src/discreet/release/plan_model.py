@@ -160,6 +160,8 @@ class PublishModel(WishModel):
     counted with all their rows; with unit.rows_at_most that of rows and corrected totals too."""
     quantile_intervals: bool = False
     """Whether quantiles have an interval, for three fifths of the ε of each; without it they have none."""
+    population: bool = False
+    """Whether these intervals are for what the counted rows were drawn from, independently, instead of these rows."""
     max_rows: Count | None = None
     """In a family of several tables: how many rows of a unit are counted in all groups of a table together, the same
     in each; max_rows_per_group if nothing is said."""

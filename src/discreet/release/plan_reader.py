@@ -337,6 +337,7 @@ def table_of(said: PublishModel) -> TablePlan:
         keys={name: tuple(values) for name, values in said.keys.items()},
         limits=_limits(said),
         quantile_intervals=said.quantile_intervals,
+        population=said.population,
     )
 
 
@@ -378,6 +379,7 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
         expected=_expected(said),
         limits=_family_limits(said, groupings),
         quantile_intervals=said.quantile_intervals,
+        population=said.population,
     )
 
 

@@ -41,7 +41,7 @@ __all__ = ["STEPS", "ask_table", "publish"]
 
 STEPS: Final = ("priced", "opened", "answered", "tidied", "written")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_OFFERED: Final = ("epsilon", "rho", "delta", "expected", "quantile_intervals")
+_OFFERED: Final = ("epsilon", "rho", "delta", "expected", "quantile_intervals", "population")
 
 
 @working("publishing", terminal=False)

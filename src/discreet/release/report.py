@@ -25,9 +25,10 @@ from discreet.pages.kit import (
     ruler_row,
     section,
 )
-from discreet.pages.svg import Scale, caught, course, key, scale_for, strip, words
+from discreet.pages.svg import Scale, box, caught, course, key, scale_for, span_of, strip, words
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, shown
+from discreet.query.release_table import summaries_of, summary_at
 from discreet.release.bundle.claims import StatedGuarantee, best_tests
 from discreet.release.bundle.dictionary import ColumnMeaning, meanings_of
 from discreet.release.bundle.manifest import DUMMY, sha256, table_file, verify_command
@@ -96,9 +97,12 @@ def _legend(published: Published) -> str:
 def _table(published: Published, table: PublishedTable, number: int) -> str:
     meanings = meanings_of(published.plan, table.plan)
     raw = _labelled(table.raw, meanings)
-    measured = [column for column in raw.columns if column.measured][:_MOST_COLUMNS]
+    summaries = summaries_of(raw)
+    boxed = {column.name for five in summaries.values() for column in five}
+    measured = [column for column in raw.columns if column.measured and column.name not in boxed][:_MOST_COLUMNS]
     tidy = table.tidy if published.plan.output.tidy else None
-    drawn = (_column(raw, tidy, column, meanings.get(column.name), too_few(table, column.name)) for column in measured)
+    drawn = [_column(raw, tidy, column, meanings.get(column.name), too_few(table, column.name)) for column in measured]
+    drawn += [_boxes(raw, name, five) for name, five in list(summaries.items())[:_MOST_COLUMNS]]
     hidden = [paragraph(f"Hidden groups: {table.threshold}.", kind="note")] if table.threshold else []
     kept = [paragraph(f"{said[:1].upper()}{said[1:]}.", kind="note") for said in kept_words(published, table)]
     parts = [*drawn, *kept, *hidden, _where(published, table)]
@@ -130,12 +134,13 @@ class _ReportRow:
     first: Any  # the first of several keys, by which rows are grouped
     group: str
     label: str
-    value: float | None
-    low: float | None
-    high: float | None
-    tidy: float | None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tidy: float | None = None
     text: str
-    tidy_text: str
+    tidy_text: str = ""
+    picture: str = ""  # a box plot, instead of a bar
 
 
 def _column(
@@ -161,17 +166,64 @@ def _column(
     return f'<table class="chart">{caption}{head}<tbody>{body}</tbody></table>'
 
 
+def _boxes(table: ReleaseTable, name: str, five: tuple[AnswerColumn, ...]) -> str:
+    """Draw a five-number summary: a box plot for each row, and its median with the middle half."""
+    found = [summary_at(five, row) for row in range(min(len(table), _MOST))]
+    scale = span_of(number for one in found if one is not None for number in one) if any(found) else None
+    why = f" No interval: {words(five[0].no_interval)}." if five[0].no_interval else ""
+    caption = (
+        f"<caption><b>{words(name)}</b>: box plots of 5, 25, 50, 75 and 95 %; a line holds nine in ten of the counted "
+        f"rows, a box the middle half, and the median lies across it. A least and a largest value are one person's own "
+        f"and are not released.{why}</caption>"
+    )
+    head = (
+        f'<thead><tr><th class="key">{words(_keys(table))}</th><th class="drawn"></th>'
+        '<th class="number">median (25 to 75 %)</th></tr></thead>'
+    )
+    rows = [
+        _ReportRow(
+            first=_first(table, row),
+            group=_group(table, row),
+            label=_label(table, row),
+            picture="" if one is None or scale is None else box(scale, one),
+            text="too few rows to tell" if one is None else _box_text(five, row),
+        )
+        for row, one in enumerate(found)
+    ]
+    body = "".join(_rows(rows, scale, tidy=False))
+    return f'<table class="chart">{caption}{head}<tbody>{body}</tbody></table>'
+
+
+def _box_text(five: tuple[AnswerColumn, ...], row: int) -> str:
+    left, middle, right = (plain(five[place][row].value) for place in (1, 2, 3))
+    return f"{middle} ({left} to {right})"
+
+
+def _first(table: ReleaseTable, row: int) -> Any:
+    return next((key[row].value for key in table.columns if not key.measured), None)
+
+
+def _group(table: ReleaseTable, row: int) -> str:
+    """Name what several rows stand under: the first of several keys."""
+    keys = [key for key in table.columns if not key.measured]
+    return shown(keys[0], row) if len(keys) > 1 else ""
+
+
+def _label(table: ReleaseTable, row: int) -> str:
+    keys = [shown(key, row) for key in table.columns if not key.measured]
+    return ", ".join(keys[1:] if len(keys) > 1 else keys) or "all rows"
+
+
 def _keys(table: ReleaseTable) -> str:
     return ", ".join(column.name for column in table.columns if not column.measured)
 
 
 def _row(table: ReleaseTable, tidy: ReleaseTable | None, column: AnswerColumn, row: int, *, few: bool) -> _ReportRow:
-    keys = [shown(key, row) for key in table.columns if not key.measured]
     cell, tidied = column[row], None if tidy is None else tidy.column(column.name)
     return _ReportRow(
-        first=next((key[row].value for key in table.columns if not key.measured), None),
-        group=keys[0] if len(keys) > 1 else "",
-        label=", ".join(keys[1:] if len(keys) > 1 else keys) or "all rows",
+        first=_first(table, row),
+        group=_group(table, row),
+        label=_label(table, row),
         value=None if few else _number(cell.value),
         low=None if few else _number(cell.low),
         high=None if few else _number(cell.high),
@@ -200,7 +252,7 @@ def _rows(rows: list[_ReportRow], scale: Scale | None, *, tidy: bool) -> Iterato
             yield f'<tr><th class="group" colspan="4" scope="rowgroup">{words(row.group)}</th></tr>'
         before = row.first
         last = f'<td class="number tidy">{words(row.tidy_text)}</td>' if tidy else ""
-        yield bar_row(words(row.label), _strip(row, scale), words(row.text), last)
+        yield bar_row(words(row.label), row.picture or _strip(row, scale), words(row.text), last)
     if scale is not None:
         yield ruler_row(scale)
 

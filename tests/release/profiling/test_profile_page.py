@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -55,6 +56,18 @@ def test_the_page_is_well_formed_and_needs_nothing_else(done: Profile, tmp_path:
     assert read.tags.isdisjoint({"script", "iframe", "img", "link", "object", "form"})
     assert all(link.startswith("#") and link[1:] in read.names for link in read.links)
     assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_column_of_known_quantiles_has_a_box_plot(done: Profile, tmp_path: Path) -> None:
+    """Those beyond the outermost cuts, and of days, have none: a box would say more than is known."""
+    text = done.write(tmp_path / "profile.html").read_text()
+    known = [
+        one
+        for one in done.columns
+        if one.quantiles and all(isinstance(q.value, Fraction) and not q.beyond for q in one.quantiles)
+    ]
+    assert known
+    assert text.count(">box plot</th>") == len(known)
 
 
 def test_names_and_values_cannot_break_out(done: Profile, tmp_path: Path) -> None:

@@ -108,14 +108,17 @@ def _check_same(target: Path, files: Mapping[str, bytes], another: str) -> None:
 
 
 def _release_in(manifest: Mapping[str, Any], files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return which release a bundle holds, but for the lifetime budget: raising it makes no other release."""
+    """Return which release a bundle holds, but for lifetime budget and place of the ledger: both may change.
+
+    The charge, by its hash in the chain, is compared all the same, so a bundle of another ledger is another release.
+    """
     facts = {name: manifest.get(name) for name in _OF_RELEASE if name != "plan_sha256"}
     facts["guarantee"] = {name: fact for name, fact in manifest["guarantee"].items() if name != "lifetime_budget"}
     try:
         plan = tomllib.loads(files["plan.toml"].decode())
     except ValueError:  # Nothing that a plan is read from: its bytes tell.
         return facts | {"plan": manifest.get("plan_sha256")}
-    return facts | {"plan": {name: said for name, said in plan.items() if name != "budget"}}
+    return facts | {"plan": {name: said for name, said in plan.items() if name not in ("budget", "ledger")}}
 
 
 def _place_folder(target: Path, files: Mapping[str, bytes]) -> None:

@@ -16,6 +16,7 @@ from discreet.formatting import significant_up
 from discreet.ledger import Budget
 from discreet.ledger.accounts import declare, windows_words
 from discreet.ledger.budget import Sums
+from discreet.ledger.charge_record import ROW_OR_NONE
 from discreet.ledger.filters import held
 from discreet.ledger.restoration import whole
 from discreet.ledger.spending import Left
@@ -81,7 +82,7 @@ class StatedGuarantee:
 
     @property
     def is_row(self) -> bool:
-        return self.unit == "row"
+        return self.unit in ("row", ROW_OR_NONE)
 
     @property
     def protected(self) -> str:

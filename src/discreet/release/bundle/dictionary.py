@@ -12,10 +12,10 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from discreet.formatting import labelled, plain, with_article
+from discreet.formatting import labelled, plain, quantile_label
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
-from discreet.query.plan.kept_share import ALL_ROWS, LEFT_OUT, UNITS, WHOLE
+from discreet.query.plan.kept_share import ALL_ROWS, COUNTED, OTHERS, WHOLE, total_of
 from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import (
@@ -172,7 +172,8 @@ def _held(name: str, meaning: ColumnMeaning | None) -> str:
     """Say what an interval holds: of a smallest or largest value, the quantile near it that was chosen."""
     ends = [] if meaning is None else sorted({end.upper() for end in _EXTREME.findall(meaning.expression)})
     if meaning is None or not ends:
-        return name
+        # Of a list, columns are named after it; in words they are what they are of.
+        return name if meaning is None or not _OF_LIST.fullmatch(name) else meaning.words
     alone = _ALONE.fullmatch(meaning.expression.strip())
     if alone is not None:
         return f"{_NEAR[ends[0]]} quantile of {alone['x']}"
@@ -342,8 +343,13 @@ _PLAIN = (
 )
 
 
+_FIVE = re.compile(r"FIVE_NUMBERS\((?P<x>.+?)\)(?: FILTER\s?\(WHERE (?P<where>.*)\))?", re.I)
+_MANY = re.compile(
+    r"\w+\((?P<x>.+), \[(?P<levels>[0-9., ]+)\](?: ORDER BY .+?)?\)(?: FILTER\s?\(WHERE (?P<where>.*)\))?", re.I
+)
 _EXTREME = re.compile(r"\b(MIN|MAX)\(", re.I)
 _ALONE = re.compile(r"(MIN|MAX)\((?P<x>[^()]+)\)", re.I)  # With brackets inside it may be a computation.
+_OF_LIST = re.compile(r".+_q[0-9]{2,3}(_[0-9]+)?")
 _NEAR = {"MIN": "0.01", "MAX": "0.99"}
 
 
@@ -371,18 +377,43 @@ def meanings_of(plan: ReleasePlan, table: TablePlan) -> dict[str, ColumnMeaning]
     expressions = {**_selected(table.sql), **table.measures, **{name: name for name in table.by}}
     levels = {level.name: level for level in plan.levels}
     declared = {name: known for source in plan.policy.tables.values() for name, known in source.columns.items()}
-    return {name: _meanings_meaning(name, said, levels, declared, plan) for name, said in expressions.items()}
+    known = {name: _meanings_meaning(name, said, levels, declared, plan) for name, said in expressions.items()}
+    return {one: said for name, meaning in known.items() for one, said in _columns_of(name, meaning).items()}
+
+
+def _columns_of(name: str, meaning: ColumnMeaning) -> dict[str, ColumnMeaning]:
+    """Return the columns of what is selected: a list of quantiles is several."""
+    found = _quantiles_of(meaning.expression)
+    if found is None:
+        return {name: meaning}
+    of, levels = found
+    return {f"{name}_{quantile_label(one)}": replace(meaning, words=f"{plain(one)} quantile of {of}") for one in levels}
+
+
+def _quantiles_of(expression: str) -> tuple[str, list[Fraction]] | None:
+    """Return of what a list of quantiles is, and which they are; None of any other expression."""
+    five = _FIVE.fullmatch(expression.strip())
+    if five is not None:
+        return _with_condition(five), [Fraction(percent, 100) for percent in (5, 25, 50, 75, 95)]
+    found = _MANY.fullmatch(expression.strip())
+    if found is None:
+        return None
+    return _with_condition(found), [Fraction(level) for level in re.findall(r"[0-9.]+", found["levels"])]
+
+
+def _with_condition(found: re.Match[str]) -> str:
+    return found["x"] if found["where"] is None else f"{found['x']} where {found['where']}"
 
 
 def _kept_meanings(table: TablePlan, unit: Unit) -> dict[str, ColumnMeaning]:
     """Say what the columns of a kept share are; those of totals are called after columns of its table."""
     most = f"at most {unit.rows_at_most} of each {unit.noun}"
-    totals = {f"all_{name}": f"{said}, of all rows ({most})" for name, said in _selected(table.sql).items()}
+    totals = {total_of(name): f"{said}, of all rows ({most})" for name, said in _selected(table.sql).items()}
     words = totals | {
-        WHOLE: f"whether all rows of {with_article(unit.noun)} are counted",
-        UNITS: f"number of {unit.nouns}",
+        WHOLE: f"number of {unit.nouns} that are counted with all their rows",
+        OTHERS: f"number of {unit.nouns} that are not",
         ALL_ROWS: f"number of rows, counted or not ({most})",
-        LEFT_OUT: f"number of rows that are not counted, on average over the choice of groups ({most})",
+        COUNTED: f"number of rows that are counted, on average over the choice of groups ({most})",
     }
     return {name: ColumnMeaning(expression=said, words=said, reads={}) for name, said in words.items()}
 

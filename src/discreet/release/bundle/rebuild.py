@@ -21,6 +21,7 @@ from discreet.exact import ratio
 from discreet.ledger import left_after
 from discreet.ledger.charge_record import Charge
 from discreet.ledger.inspect import LedgerView
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace
 from discreet.privacy import Relation
 from discreet.query import ReleaseTable
 from discreet.release.bundle.ledger_comparison import ROUNDING
@@ -42,7 +43,7 @@ def rebuilt(
     files: Mapping[str, bytes],
     tables: tuple[ExactTable, ...],
     book: LedgerView,
-    ledger: Path,
+    ledger: LedgerPlace,
 ) -> tuple[tuple[str, ...], str]:
     """Return what does not follow from the plan and the ledger, and why that could not be compared here, if so.
 
@@ -56,6 +57,8 @@ def rebuilt(
         return (), f"it was written with {other}"
     try:
         plan, home = _plan(files["plan.toml"], ledger)
+        if isinstance(ledger, LedgerAddress) and any(table.public for table in plan.policy.tables.values()):
+            return (), "the ledger is on a server, which does not say where the public tables of the plan are"
         if home is None:
             return (), "the plan names another place for its ledger than the one that was given"
         if not _is_near(plan, home):
@@ -104,11 +107,13 @@ def _read(written: bytes) -> tuple[ReleasePlan, Path]:
         return read_release_plan(folder / "plan.toml"), folder
 
 
-def _plan(written: bytes, ledger: Path) -> tuple[ReleasePlan, Path | None]:
+def _plan(written: bytes, ledger: LedgerPlace) -> tuple[ReleasePlan, Path | None]:
     """Read the plan of a bundle as if it lay where its ledger says; return that folder too, if the ledger is there."""
     plan, folder = _read(written)
+    if isinstance(ledger, LedgerAddress):
+        return plan, folder
     home = ledger.resolve().parent
-    if plan.policy.ledger.is_relative_to(folder):
+    if isinstance(plan.policy.ledger, Path) and plan.policy.ledger.is_relative_to(folder):
         # Up to the plan by the folders that it names, if the ledger is in these: a forged plan leads nowhere else.
         for name in reversed(plan.policy.ledger.relative_to(folder).parts[:-1]):
             if home.name != name:

@@ -12,6 +12,7 @@ from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.formatting import percent_up, significant_up
 from discreet.ledger import look
 from discreet.ledger.inspect import LedgerView
+from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
 from discreet.pages.progress import working
 from discreet.privacy.events import from_json
 from discreet.privacy.meaning import Meaning, explain
@@ -163,7 +164,7 @@ class Verified:
 
 @working("verifying", terminal=False)
 def verify_bundle(
-    path: str | Path, *, ledger: str | Path | None = None, key: PublicKey | str | Path | None = None
+    path: str | Path, *, ledger: str | LedgerPlace | None = None, key: PublicKey | str | Path | None = None
 ) -> Verified:
     """Check a bundle, a folder or a .zip file.
 
@@ -204,7 +205,9 @@ def verify_bundle(
         checks.append(BundleFinding("it is signed", tuple(check_signature(held.files, signer, trusted))))
     if ledger is not None:
         sound = not any(each.problems for each in checks)
-        checks += _ledger(held, manifest, tables, Path(ledger), sound=sound)
+        place = as_place(ledger)
+        known = place if isinstance(place, LedgerAddress) else Path(str(ledger))
+        checks += _ledger(held, manifest, tables, known, sound=sound)
     return Verified(
         name=_name(manifest),
         kind=str(manifest["kind"]),
@@ -244,7 +247,7 @@ def explain_bundle(path: str | Path) -> Meaning:
 
 
 def _ledger(
-    held: BundleContents, manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: Path, *, sound: bool
+    held: BundleContents, manifest: dict[str, Any], tables: tuple[ExactTable, ...], path: LedgerPlace, *, sound: bool
 ) -> Iterator[BundleFinding]:
     """Compare with the ledger; and if all is well so far, make the whole bundle again from it."""
     what, rest = "the ledger holds this release", "everything else follows from the plan and the ledger"
@@ -272,9 +275,11 @@ def _raised_since(manifest: dict[str, Any], book: LedgerView) -> Iterator[str]:
     raises = [
         entry for entry in book.entries(mark["dataset"]) if entry.kind == "raise" and entry.index > mark["charge"]
     ]
-    if raises:
-        now, day = book.account(mark["dataset"]).budget, raises[-1].moment[:10]
-        yield f"note: the lifetime budget was raised since, to {now.describe()}, on {day}"
+    account = book.account(mark["dataset"])
+    inner = dict(account.nested)
+    for unit, day in {entry.content.get("unit"): entry.moment[:10] for entry in raises}.items():
+        whose, now = ("", account.budget) if unit is None else (f" of {unit}", inner[unit])
+        yield f"note: the lifetime budget{whose} was raised since, to {now.describe()}, on {day}"
 
 
 def _manifest(held: BundleContents) -> dict[str, Any]:

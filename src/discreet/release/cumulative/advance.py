@@ -20,6 +20,7 @@ from discreet.errors import BudgetExceeded, LedgerUnavailable, Refused
 from discreet.ledger import Account, Budget, Ledger, look
 from discreet.ledger.charge_record import Charge, Entry
 from discreet.ledger.private_files import create_private
+from discreet.ledger.server_address import LedgerAddress
 from discreet.ledger.sqlite_store import begun, connect
 from discreet.privacy import epsilon
 from discreet.privacy.events import Event
@@ -193,6 +194,8 @@ def key_of_running(plan: ReleasePlan, running: RunningPlan) -> str:
 def state_of(plan: ReleasePlan, running: RunningPlan) -> Path:
     """Return the file with the private state of a series, beside the ledger."""
     ledger = plan.policy.ledger
+    if isinstance(ledger, LedgerAddress):
+        raise _on_a_server()
     return ledger.with_name(f"{ledger.name}.{plan.name}.{running.name}.running")
 
 
@@ -265,7 +268,17 @@ def advance(plan: ReleasePlan, running: RunningPlan, session: Session, *, until:
     )
 
 
+def _on_a_server() -> Refused:
+    return Refused(
+        "a series cannot be charged to a ledger on a server yet",
+        reason="what it has counted is private and kept in a file beside the ledger, on one machine",
+        way_out="name a file as ledger for a plan with [[running]]",
+    )
+
+
 def _check_file(plan: ReleasePlan) -> None:
+    if isinstance(plan.policy.ledger, LedgerAddress):
+        raise _on_a_server()
     if str(plan.policy.ledger) == "memory":
         raise Refused(
             "a series goes on for days, and a ledger in memory ends with this process",

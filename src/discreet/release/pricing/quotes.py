@@ -128,6 +128,7 @@ def _helpful(refused: Refused) -> Refused:
 
 
 _ROWS = "*"
+_INTERVALS = ("quantile_intervals", "population")  # What a table says of its quantiles.
 _WIDE = 10**6  # An amount divided by this makes noise so wide that rounding it to whole numbers is nothing.
 
 
@@ -185,7 +186,7 @@ class Quote:
             said |= {"keys": keys} | limits
             return {name: value for name, value in said.items() if value}
         listed = {"expected": dict(self.table.expected), "keys": keys} | limits
-        listed["quantile_intervals"] = self.table.quantile_intervals
+        listed |= {name: getattr(self.table, name) for name in _INTERVALS}
         return {name: value for name, value in (said | listed).items() if value}
 
     def _bends(self, amount: Fraction) -> bool:
@@ -195,8 +196,8 @@ class Quote:
         expected = dict(self.table.expected)
         rows = expected.pop(_ROWS, None)
         typical = None if rows is None else max(1, round(rows))
-        intervals = self.table.quantile_intervals
-        spend = Spend(delta=self.delta, expected=typical, sizes=expected, quantile_intervals=intervals, **said)
+        intervals = {name: getattr(self.table, name) for name in _INTERVALS}
+        spend = Spend(delta=self.delta, expected=typical, sizes=expected, **intervals, **said)
         asked = self.reading
         return plan_question(asked.question, self.catalogue, spend, limits=asked.options, pure=self.pure)
 

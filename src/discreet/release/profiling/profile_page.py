@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.exact import exact
 from discreet.formatting import significant_up
-from discreet.pages.kit import PAGE_STYLE, bar_row, bullets, cards, document, opening, paragraph, table
-from discreet.pages.svg import Scale, stretched, strip, words
+from discreet.pages.kit import PAGE_STYLE, bar_row, bullets, cards, document, opening, paragraph, ruler_row, table
+from discreet.pages.svg import Scale, box, span_of, stretched, strip, words
 from discreet.release.profiling.cells import written
+from discreet.release.profiling.estimates import ASKED
 from discreet.release.profiling.profile_results import (
     beyond_text,
     counted_text,
@@ -104,13 +106,23 @@ def _card(place: int, column: ColumnProfile, whose: str) -> str:
 
 def _drawn(column: ColumnProfile) -> str:
     if column.ordered:
-        return f'<div class="histogram">{histogram(column)}{axis(column)}</div>'
+        return f'<div class="histogram">{histogram(column)}{axis(column)}</div>{_box(column)}'
     if not column.top:
         return ""
     rest = [cell for cell in column.cells if cell.rest]
     scale = Scale(0.0, float(_most(column.top)))
     rows = "".join(_value_row(cell, scale) for cell in [*column.top[:_TOP], *rest])
     return f'<table class="chart"><tbody>{rows}</tbody></table>'
+
+
+def _box(column: ColumnProfile) -> str:
+    """Draw the quantiles as a box plot, where all of them are known: those beyond the outermost cuts are not."""
+    values = [one.value for one in column.quantiles if not one.beyond]
+    numbers = [float(value) for value in values if isinstance(value, Fraction)]
+    if len(numbers) != len(ASKED) or numbers != sorted(numbers):
+        return ""
+    told = ("box plot", box(span_of(numbers), numbers, grid=False), "5 to 95 %; the box holds 25 to 75 %")
+    return f'<table class="chart"><tbody>{bar_row(*told)}{ruler_row(span_of(numbers))}</tbody></table>'
 
 
 def _value_row(cell: CellCount, scale: Scale) -> str:
