@@ -23,7 +23,9 @@ from benchmarks import (
     bench_merf,
     bench_noise,
     bench_people,
+    bench_people_regression,
     bench_profile,
+    bench_quantile_intervals,
     bench_queries,
     bench_release,
     bench_release_speed,
@@ -33,7 +35,9 @@ from benchmarks import (
     bench_spread,
     bench_synth_auto,
     bench_synth_tables,
+    bench_totals,
     bench_training_speed,
+    bench_units,
 )
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
@@ -49,6 +53,7 @@ class Topic:
     measure: Callable[..., Results]
     tables: Callable[[Results], tuple[Table, ...]]
     needs_data: bool = False
+    counts_runs: bool = False
 
     def text(self, results: Results) -> str:
         """Return the tables, one below the other."""
@@ -67,6 +72,7 @@ TOPICS: Final = {
     "ledger": Topic(bench_ledger.measure, one(bench_ledger.table)),
     "speed": Topic(bench_speed.measure, one(bench_speed.table)),
     "accuracy": Topic(bench_accuracy.measure, bench_accuracy.tables, needs_data=True),
+    "quantile_intervals": Topic(bench_quantile_intervals.measure, bench_quantile_intervals.tables, needs_data=True),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
     "queries": Topic(bench_queries.measure, bench_queries.tables),
     "corpus": Topic(bench_corpus.measure, bench_corpus.tables, needs_data=True),
@@ -74,11 +80,16 @@ TOPICS: Final = {
     "spread": Topic(bench_spread.measure, one(bench_spread.table), needs_data=True),
     "release_speed": Topic(bench_release_speed.measure, one(bench_release_speed.table)),
     "running": Topic(bench_running.measure, bench_running.tables),
+    "units": Topic(bench_units.measure, bench_units.tables),
+    "totals": Topic(bench_totals.measure, bench_totals.tables, needs_data=True),
     "release": Topic(bench_release.measure, bench_release.tables, needs_data=True),
     "attacks": Topic(bench_attacks.measure, bench_attacks.tables, needs_data=True),
     "audit": Topic(bench_audit.measure, one(bench_audit.table)),
     "training_speed": Topic(bench_training_speed.measure, one(bench_training_speed.table)),
     "people": Topic(bench_people.measure, one(bench_people.table)),
+    "people_regression": Topic(
+        bench_people_regression.measure, one(bench_people_regression.table), needs_data=True, counts_runs=True
+    ),
     "learning": Topic(bench_learning.measure, one(bench_learning.table), needs_data=True),
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
@@ -97,11 +108,13 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="a folder with the real data sets; without it only synthetic ones run"
     )
+    parser.add_argument("--runs", type=int, help="simulations of a cell, where a topic says how many it takes")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"unknown topic {', '.join(sorted(unknown))}; there are {', '.join(TOPICS)}")
     for name in options.topics or TOPICS:
         given = {"data": options.data} if TOPICS[name].needs_data else {}
+        given |= {"runs": options.runs} if TOPICS[name].counts_runs else {}
         results = TOPICS[name].measure(quick=options.quick, **given)
         written = results.write().relative_to(ROOT)
         print(f"\n{TOPICS[name].text(results)}\n\n  written: {written}\n", flush=True)

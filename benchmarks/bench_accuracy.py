@@ -36,15 +36,12 @@ PUBLISHED: Final = "published"
 EXPECTED: Final = "expected"  # ends the name of a peer's method that was told what values are likely
 # What is asked, and under which relation. The number of rows is public under replace-one only.
 TASKS: Final = (
-    ("median", ADD_REMOVE),
-    ("median", REPLACE_ONE),
-    ("0.9-quantile", ADD_REMOVE),
-    ("0.9-quantile", REPLACE_ONE),
+    *product(QUANTILES, (ADD_REMOVE, REPLACE_ONE)),
     ("mean", REPLACE_ONE),
     ("mode", ADD_REMOVE),
     ("regression", ADD_REMOVE),
 )
-NUMBERS: Final = ("median", "0.9-quantile", "mean")
+NUMBERS: Final = (*QUANTILES, "mean")
 EPSILONS: Final = ("0.1", "0.5", "1")
 PARTS: Final = {10**3: 20, 10**4: 10, 10**5: 5, 10**6: 2}  # data sets of each size
 QUICK_PARTS: Final = {10**3: 5, 10**4: 2, 10**5: 1}
@@ -179,7 +176,7 @@ def errors(part: Part, estimates: Floats) -> Floats:
         return np.where(np.isnan(distances), np.inf, distances)
     # Every answer is read on the public grid, the mean's too fine for it to matter.
     rounded = estimates if part.task == "mean" else np.rint(estimates / float(part.step)) * float(part.step)
-    apart = np.abs(rounded - exact(part)) / abs(exact(part))
+    apart = np.abs(rounded - exact(part)) / max(abs(exact(part)), float(part.step))
     return np.where(np.isnan(apart), np.inf, np.where(apart < 1e-12, 0.0, apart))
 
 

@@ -18,7 +18,7 @@ __all__ = ["ADD_REMOVE", "FOLDER", "QUANTILES", "REPLACE_ONE", "Part", "read_par
 
 ADD_REMOVE, REPLACE_ONE = "add-remove", "replace-one"
 FOLDER = Path(__file__).resolve().parents[1] / ".bench" / "accuracy"
-QUANTILES = {"median": "0.5", "0.9-quantile": "0.9"}
+QUANTILES = {"median": "0.5", "0.1-quantile": "0.1", "0.9-quantile": "0.9"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Part:
     number: int  # of the part
     share: float  # of the cell's runs and time
     runs: int
-    task: str  # median, 0.9-quantile, mean, mode, regression
+    task: str  # one of QUANTILES, mean, mode, regression
     dataset: str
     relation: str
     size: int

@@ -143,6 +143,19 @@ def retail(folder: Path) -> Table:
     return Table(np.round(amount[sold], 2), coded(rows["stock_code"][sold]), design)
 
 
+def hospital(folder: Path) -> Table:
+    """Read stays of patients with diabetes in 130 hospitals; most values of days are tied."""
+    rows = parquet(folder / "diabetes130" / "diabetic_data.parquet")
+    design = scaled(
+        (rows["num_lab_procedures"], 0, 150),
+        (rows["num_medications"], 0, 100),
+        (rows["number_diagnoses"], 0, 16),
+        (rows["time_in_hospital"], 0, 30),
+    )
+    known = np.array([name is not None for name in rows["medical_specialty"]])
+    return Table(rows["time_in_hospital"].astype(float), coded(rows["medical_specialty"][known]), design)
+
+
 def normal(folder: Path) -> Table:
     """Draw a million numbers around 50."""
     generator = np.random.default_rng((SEED, 1))
@@ -213,6 +226,14 @@ DATASETS: Final = (
         "0.01",
         "lognormal 10 3",
         retail,
+    ),
+    Dataset(
+        "Hospital stays",
+        "days; specialty; days by laboratory procedures, medications, diagnoses",
+        ("0", "30"),
+        "1",
+        "lognormal 5 2",
+        hospital,
     ),
     Dataset(
         "normal",

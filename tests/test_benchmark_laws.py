@@ -19,9 +19,11 @@ from discreet.adaptive import SmoothSensitivityMechanism, gaussian, laplace, med
 from discreet.adaptive.clipped_mean import ClippedMean
 from discreet.balls import ball, precision
 from discreet.mechanisms import Mean, Quantile
-from discreet.mechanisms.additive_noise import LaplaceNoise
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import QuantileAmong
+from discreet.robust.refined_regression import RefinedRegression
+from discreet.robust.regression_design import Design, RegressionColumns
 
 GRID = Grid.between(0, 100, step=1)
 VALUES = np.random.default_rng(1).integers(20, 60, 201).astype(float)
@@ -110,6 +112,23 @@ def test_draws_follow_whole_releases(part, name):
     drawn = draws.draw(mechanism, part)
     assert apart(np.rint(released * rounding), np.rint(drawn * rounding)) < 1
     assert apart(np.rint(draws.draw(other, part) * rounding), np.rint(drawn * rounding)) > 1
+
+
+def test_fits_are_those_of_whole_releases(part, tmp_path):
+    """With next to no noise both find the line that the rows lie on."""
+    generator = np.random.default_rng(3)
+    features = generator.uniform(-1, 1, (2_000, 2))
+    np.column_stack([features, features @ [0.3, -0.2] + 0.1]).tofile(tmp_path / "values.f64")
+    benchmarks.peers.arrays._read.cache_clear()
+    rows = _part(task="regression", columns=3)
+    mechanism = RefinedRegression(
+        design=Design.between([(-1, 1)] * 2, (-1, 1)),
+        relation=Relation.ADD_REMOVE,
+        noise=GaussianNoise(squared_multiplier=Fraction(1, 10**6)),
+    )
+    released = mechanism.release(RegressionColumns(list(benchmarks.peers.arrays.values(rows).T))).value
+    assert draws.fits(mechanism, rows)() == pytest.approx([0.3, -0.2, 0.1], abs=0.01)
+    assert [float(one) for one in released] == pytest.approx([0.1, 0.3, -0.2], abs=0.01)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -10,7 +13,7 @@ from benchmarks.__main__ import TOPICS
 from benchmarks.results import Results
 from benchmarks.scoreboard import GROUPS, HEADLINES, Cell, Headline, limits_reached
 from benchmarks.table import Table, number
-from benchmarks.timing import alternate, fastest
+from benchmarks.timing import alternate, cpu_seconds, fastest
 from benchmarks.write_docs import PAGES, pages
 
 
@@ -87,3 +90,14 @@ def test_jobs_take_turns():
 
 def test_fastest_stops_when_the_time_is_up():
     assert fastest(lambda: None, repetitions=1000, seconds=0.0).repetitions == 1
+
+
+def test_the_work_of_a_worker_is_counted():
+    script = "import sys, time\nwhile time.process_time() < 0.3: pass\nprint(flush=True)\nsys.stdin.read()"
+    before, own = cpu_seconds(), time.process_time()
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        worker.stdout.readline()
+        both, own = cpu_seconds() - before, time.process_time() - own
+        worker.stdin.close()
+    assert both - own >= 0.2  # The clock is read once more for the own time.
+    assert cpu_seconds() - before >= both - 0.05  # It ended, and is told in whole hundredths.

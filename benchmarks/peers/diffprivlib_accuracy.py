@@ -80,8 +80,7 @@ def regression(part: Part) -> np.ndarray:
 
 
 METHODS: dict[str, tuple[Callable[[Part], np.ndarray], str]] = {
-    "median": (quantile, "tools.quantile"),
-    "0.9-quantile": (quantile, "tools.quantile"),
+    **dict.fromkeys(QUANTILES, (quantile, "tools.quantile")),
     "mean": (mean, "tools.mean"),
     "mode": (mode, "PermuteAndFlip"),
     "regression": (regression, "LinearRegression"),

@@ -193,8 +193,7 @@ def regression(part: Part) -> Answers:
 
 
 TASKS: dict[str, Callable[[Part], Answers]] = {
-    "median": quantile,
-    "0.9-quantile": quantile,
+    **dict.fromkeys(QUANTILES, quantile),
     "mean": mean,
     "mode": mode,
     "regression": regression,

@@ -34,7 +34,7 @@ from discreet.robust.regression_design import RegressionColumns
 from discreet.statistics.rank_methods import permute_and_flip_chances
 from discreet.statistics.regressions import Regression
 
-__all__ = ["draw", "fits", "stable"]
+__all__ = ["draw", "fits", "quantile_points", "stable"]
 
 GENERATOR = np.random.default_rng()
 _NODES = 1000  # Of an integral: right to far less than runs can tell.
@@ -60,16 +60,21 @@ def draw(mechanism: Any, part: Part) -> Floats:
 
 @draw.register
 def _(mechanism: Quantile, part: Part) -> Floats:
-    starts, lengths, scores = pieces(part.file, replace(mechanism, epsilon=Fraction(1)))
+    cut = pieces(part.file, replace(mechanism, epsilon=Fraction(1)))
+    return np.asarray(quantile_points(mechanism, cut, part.runs) * float(mechanism.grid.step))
+
+
+def quantile_points(mechanism: Quantile, cut: Any, runs: int) -> Floats:
+    """Draw chosen points, in steps, from the pieces that the grid is cut into."""
+    starts, lengths, scores = cut
     coins = np.exp(float(mechanism.factor) * (scores - scores.max()))
     likely = coins * lengths > 1e-15
     starts, lengths, coins = starts[likely], lengths[likely], coins[likely]
     weights = permute_and_flip_chances(coins, lengths, _NODES) if mechanism.flips else lengths * coins
     cumulated = np.cumsum(weights)
-    chosen = np.searchsorted(cumulated, GENERATOR.random(part.runs) * cumulated[-1])
+    chosen = np.searchsorted(cumulated, GENERATOR.random(runs) * cumulated[-1])
     chosen = np.minimum(chosen, len(weights) - 1)
-    points = starts[chosen] + np.floor(GENERATOR.random(part.runs) * lengths[chosen])
-    return np.asarray(points * float(mechanism.grid.step))
+    return np.asarray(starts[chosen] + np.floor(GENERATOR.random(runs) * lengths[chosen]))
 
 
 @lru_cache(2)
@@ -185,7 +190,7 @@ def fits(mechanism: Regression, part: Part) -> Callable[[], Floats]:
         rows = placed(part.file, part.columns, mechanism)
 
         def fit() -> Floats:
-            first, *slopes = mechanism._fit(rows)
+            first, *slopes = mechanism._fit(rows)[-1]
             return np.array([*slopes, first])
 
         return fit

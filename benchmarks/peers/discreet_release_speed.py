@@ -16,6 +16,7 @@ from benchmarks.shopping import QUERIES, plan_text, purchases
 from benchmarks.timing import alternate, once
 from discreet import release
 from discreet.release.plan import ReleasePlan
+from discreet.release.release_order import ask_table
 
 ROWS = 10_000_000
 
@@ -44,12 +45,12 @@ def calls(path: Path, folder: Path) -> Mapping[str, Callable[[], object]]:
     def apart() -> object:
         said = plan()
         with dp.Session.from_policy(said.policy, principal="speed") as session:
-            return [session.sql(table.sql, **table.offer).release() for table in release.price(said).tables]
+            return [ask_table(session, table).release() for table in release.price(said).tables]
 
     def together() -> object:
         said = plan()
         with dp.Session.from_policy(said.policy, principal="speed") as session:
-            plans = {table.name: session.sql(table.sql, **table.offer) for table in release.price(said).tables}
+            plans = {table.name: ask_table(session, table) for table in release.price(said).tables}
             return session.batch(plans, idempotency_key="speed", purpose="speed").release()
 
     return {

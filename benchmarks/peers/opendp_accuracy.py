@@ -86,7 +86,7 @@ def mode(part: Part) -> Answers:
     yield "make_noisy_max", exponential_maximum(values(part), unit / float(part.epsilon), part.runs, GENERATOR)
 
 
-METHODS = {"median": quantile, "0.9-quantile": quantile, "mean": mean, "mode": mode}
+METHODS = dict.fromkeys(QUANTILES, quantile) | {"mean": mean, "mode": mode}
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ def mean(part: Part, values: list[float]) -> Callable[[], float]:
     return answer
 
 
-METHODS = {"median": (quantile, "Percentile"), "0.9-quantile": (quantile, "Percentile"), "mean": (mean, "BoundedMean")}
+METHODS = dict.fromkeys(QUANTILES, (quantile, "Percentile")) | {"mean": (mean, "BoundedMean")}
 
 
 def main() -> None:
