@@ -23,7 +23,7 @@ def test_slow(): pass
 @pytest.mark.skipif(True, reason="A PART IS MISSING")
 def test_of_a_part(): pass
 """
-MARKS = "[pytest]\nmarkers =\n    long: x\n    slow: x\n    soak: x\n"
+MARKS = f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n    long: x\n    slow: x\n    soak: x\n"
 
 
 def run(folder: Path, *words: str) -> tuple[int, str]:
