@@ -22,7 +22,10 @@ PAGE = ROOT / "docs" / "cli.md"
 SCHEMAS = ROOT / "docs" / "schema" / "cli"
 # What others need, and after what a plan must be changed.
 FIRST, LAST = ("data copy", "init"), ("budget raise", "ledger move")
-NO_JSON = ("shell",)  # It is for people: a program asks with `query`.
+NO_JSON = ("shell", "mcp")  # One is for people, and the other speaks a protocol: a program asks with `query`.
+HELLO = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",\
+"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+GIVEN = {"mcp": HELLO, "shell": "\\budget\n"}  # what those are told that sit and wait
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
 ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
 ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen", "ledger move")
@@ -59,7 +62,7 @@ def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_
             if name not in NO_JSON:
                 check(name, example, True, capfd)
             if name not in ONCE and name.split()[0] not in ONCE:
-                monkeypatch.setattr("sys.stdin", io.StringIO("\\budget\n"))  # For a sitting.
+                monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(GIVEN.get(name, "").encode())))
                 check(name, example, False, capfd)
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "check_restored",
     "declaration",
     "declare",
+    "granted_quotas",
     "quotas_as_split",
     "raised_book",
     "windows_words",
@@ -213,7 +214,8 @@ def check_declared(account: Account, quotas: tuple[Quota, ...], before: Book) ->
             "ledger: it can be raised, and a pure one can get a delta",
             way_out=_ways_out(before.account, asked),
         )
-    declared = tuple(quota for quota, _ in before.quotas)
+    # What was granted to agents later only limits further, and stands beside what a policy declares.
+    declared = tuple(quota for quota, _ in before.quotas if quota in quotas or not quota.is_grant)
     if quotas and quotas_as_split(quotas, before) != declared:
         listed = "; ".join(quota.describe() for quota in declared) or "none"
         raise Refused(f"data set {account.dataset!r} has these quotas: {listed}. They are changed with set_quotas")
@@ -353,6 +355,21 @@ def check_restored(before: Account, after: Account) -> None:
     for (unit, budget), (_, now) in zip(before.nested, after.nested, strict=True):
         if budget != now:
             _check_nested_raise(before, unit, now)
+
+
+def granted_quotas(book: Book, grant: Quota) -> tuple[Quota, ...] | None:
+    """Return the quotas with one more grant; None if it is among them. An agent has one cap, and it never changes."""
+    quotas = tuple(quota for quota, _ in book.quotas)
+    if not grant.is_grant:
+        raise InvalidParameter("a grant is the quota of one agent, without a window: Quota(…, principal='agent:name')")
+    found = [quota for quota in quotas if quota.is_grant and quota.principal == grant.principal]
+    if found and found != [grant]:
+        raise Refused(
+            f"{grant.principal} was granted {found[0].budget.describe()}, and now {grant.budget.describe()}",
+            reason="the sum of another cap would begin with nothing spent, so a cap is granted once under a name",
+            way_out="say the cap that was granted; or grant more under another name, which is a cap of its own",
+        )
+    return None if found else (*quotas, grant)
 
 
 def check_quotas(before: Book, after: Book) -> None:

@@ -16,6 +16,7 @@ from discreet.exact import Number, exact_or_none, positive, probability
 from discreet.formatting import record
 
 __all__ = [
+    "AGENT",
     "EACH",
     "EXPECTED",
     "GRID",
@@ -212,6 +213,7 @@ def _cut(value: Fraction) -> str:
 
 
 EACH = "*"  # Each project, or each analyst, has a quota of its own.
+AGENT = "agent:"  # How the names of principals begin that are programs, to whom a person granted a cap.
 Window = timedelta | str | None
 _SECOND = 1_000_000  # Times are whole microseconds since 1970, in UTC.
 _NAMED = {"day": 86_400, "week": 604_800}
@@ -267,6 +269,11 @@ class Quota:
     def is_guarantee(self) -> bool:
         """Whether it is for all charges of a window: without a lifetime budget this is what is guaranteed."""
         return self.window is not None and self.project is None and self.principal is None
+
+    @property
+    def is_grant(self) -> bool:
+        """Whether it is the cap of one agent, which a person granted: it never starts anew."""
+        return self.window is None and self.project is None and (self.principal or "").startswith(AGENT)
 
     def covers(self, *, project: str, principal: str) -> bool:
         """Tell whether a charge counts against this quota."""

@@ -23,6 +23,7 @@ from discreet.ledger.accounts import (
     check_quotas,
     declaration,
     declare,
+    granted_quotas,
     quotas_as_split,
     raised_book,
 )
@@ -199,6 +200,12 @@ class Ledger:
         """What the data set is declared as now."""
         with self._store.reading() as rows:
             return self._book(rows).account
+
+    @property
+    def quotas(self) -> tuple[Quota, ...]:
+        """The quotas that are in force now."""
+        with self._store.reading() as rows:
+            return tuple(quota for quota, _ in self._book(rows).quotas)
 
     def charge(
         self,
@@ -579,6 +586,20 @@ class Ledger:
             check_quotas(book, changed)
             append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
             rows.set_account(self._dataset, changed.text())
+
+    def grant(self, quota: Quota, *, reason: str, principal: str) -> None:
+        """Add the cap of an agent to the quotas, in one transaction: an entry of its own, with who granted it and why.
+
+        The same grant again changes nothing, and its sum goes on; another cap for the same agent is refused.
+        """
+        check_texts(reason=reason, principal=principal)
+        with self._store.writing() as rows:
+            book = self._book(rows)
+            quotas = granted_quotas(book, quota)
+            if quotas is not None:
+                changed = self._with_all_quotas(rows, book).with_quotas(quotas)
+                append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
+                rows.set_account(self._dataset, changed.text())
 
     def verify(self) -> None:
         """Read the whole record again: hashes, order, sums, declarations, answers. Raise if anything is not right."""
