@@ -233,5 +233,10 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Add `%%discreet` to a notebook: `%load_ext discreet` calls this."""
+    import_module("discreet.cli.notebook_magic").load(shell)
+
+
 def __dir__() -> list[str]:
     return sorted(__all__)

@@ -83,6 +83,9 @@ class Spending:
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        return _measured(1 - self.share, f"spent: {self.describe()}")
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,16 @@ class Left:
         return self.describe()
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return _measured(self.share, f"left: {self.describe()}")
+
+
+def _measured(share_left: float, told: str) -> str:
+    """Write a sentence about a budget for notebooks, with what is left of it as a bar."""
+    from discreet.pages import svg
+
+    return f"<div>{svg.meter(share_left, told=told)}<br>{svg.words(told)}</div>"
 
 
 @final

@@ -20,9 +20,11 @@ __all__ = [
     "box",
     "caught",
     "course",
+    "error_bars",
     "heatmap",
     "hundred",
     "key",
+    "meter",
     "overlaid_bars",
     "overlaid_key",
     "overlaid_steps",
@@ -265,6 +267,39 @@ def ruler(scale: Scale) -> str:
 def _anchor(share: float) -> str:
     """Keep the numbers at the ends inside."""
     return "start" if share < 0.06 else "end" if share > 0.94 else "middle"
+
+
+# --- notebooks: Drawings that stand by themselves, where no page has colours for them. ---
+
+
+_COLOURS = "--bar:#2b7bba;--accent:#b4470f;--ink:currentColor;--quiet:currentColor;--grid:#8884"
+_ALONE = f'style="max-width:100%;height:auto;{_COLOURS}"'
+_LABELS, _WHOLE = 170, 500  # Pixels of the names of rows, and of all of it.
+
+
+def error_bars(rows: Sequence[tuple[str, float, float, float]], *, across: str) -> str:
+    """Draw a bar with its interval for each row, given as name, value, low and high; for notebooks."""
+    scale = scale_for(end for _, *ends in rows for end in ends)
+    drawn = [*(strip(scale, value, low=low, high=high) for _, value, low, high in rows), ruler(scale)]
+    named = [*(name for name, *_ in rows), across]
+    high = _HEIGHT * len(drawn)
+    parts = [
+        f'{_text("0", str(top + 14), shortened(name, 24))}<svg x="{_LABELS}" y="{top}" width="{_WHOLE - _LABELS}" '
+        f'height="{_HEIGHT}">{one}</svg>'
+        for top, name, one in zip(range(0, high, _HEIGHT), named, drawn, strict=True)
+    ]
+    told = f"{across}: {len(rows)} bars with their intervals"
+    size = f'viewBox="0 0 {_WHOLE} {high}" width="{_WHOLE}" height="{high}"'
+    return _svg(f'{size} role="img" aria-label="{words(told)}" {_ALONE}', parts)
+
+
+def meter(share: float, *, told: str) -> str:
+    """Draw which part of something is left; for notebooks."""
+    full = f'<rect width="{100 * min(max(share, 0.0), 1.0):.1f}%" height="10" fill="var(--bar)"/>'
+    empty = '<rect width="100%" height="10" fill="var(--grid)"/>'
+    return _svg(
+        f'viewBox="0 0 300 10" width="300" height="10" role="img" aria-label="{words(told)}" {_ALONE}', (empty, full)
+    )
 
 
 # --- course: A total over days: a line, and around it where the exact total lies; as wide as its place. ---

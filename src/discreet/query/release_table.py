@@ -414,7 +414,26 @@ def html(table: ReleaseTable) -> str:
     told = kit.grid(rows, [column.name for column in table.columns], right=right, sorts=True)
     more = f"<p>… {len(table) - _SHOWN:,} more rows</p>" if len(table) > _SHOWN else ""
     warning = "".join(f"<p><strong>{kit.words(one)}</strong></p>" for one in _warning(table))
-    return f"{warning}{told}{more}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
+    return (
+        f"{warning}{told}{more}{_drawn(table)}<small>{kit.words(_footer(table))}</small>{kit.bullets(_remarks(table))}"
+    )
+
+
+def _drawn(table: ReleaseTable) -> str:
+    """Draw the first column that has intervals, with its error bars; nothing if there are too few or too many rows."""
+    from discreet.pages import svg
+
+    column = next((one for one in table.columns if one.measured and one.has_interval and one.kind.is_number), None)
+    if column is None or not 1 < len(table) <= _SHOWN:
+        return ""
+    labels = _labels(table, None)
+    told = [row for row in range(len(table)) if column[row].value is not None]
+    found = [(labels[row], column[row].value, column.ends(row)) for row in told]
+    try:
+        rows = [(name, float(value), float(ends[0]), float(ends[1])) for name, value, ends in found if ends]
+    except OverflowError:  # A sum beyond what a float holds is told in figures only.
+        return ""
+    return f"<div>{svg.error_bars(rows, across=column.name)}</div>" if rows else ""
 
 
 # --- plot: A picture of a table: measured values with their error bars. ---

@@ -620,6 +620,9 @@ class Session:
             return f"Session({names}; unit {unit}; closed)"
         return f"Session({names}; unit {unit}; {self.money()})"
 
+    def _repr_html_(self) -> str | None:
+        return None if self.is_closed else f"{self.describe()._repr_html_()}{self.left._repr_html_()}"
+
 
 def _read_unit(unit: Unit | Chain | str) -> Unit:
     if isinstance(unit, Chain):
