@@ -6,11 +6,14 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
-from engine_trees import field, table
+from engine_trees import field, plain, stage, table
+from recorded import replayed
 
 from discreet.mechanisms.grid import Grid
 from discreet.query.ast import Field, Table, UnitStatistic
+from discreet.query.engine import Deadline, Engine, StageColumn, Wants
 from discreet.query.policy import public
 from discreet.schema.columns import Kind, time_number
 
@@ -131,3 +134,30 @@ def check_share(without: Any, having: Any, *, groups: int, rows: int, ends: list
             mine, theirs = one.values.of(group).tolist(), other.values.of(group).tolist()
             assert (mine == theirs) or changed[group]
             assert abs(len(mine) - len(theirs)) <= rows
+
+
+MANY = 10_000_000
+LARGE = (2**63 - 1, -(2**63), 2**62)
+
+
+def many_rows() -> pa.Table:
+    """Return ten million rows of a thousand people, with the largest numbers that there are, in turn."""
+    numbers = np.arange(MANY)
+    return pa.table({"who": numbers % 1000, "x": np.array(LARGE)[numbers % 3]})
+
+
+def check_many(engine: Engine, unit: str | None) -> None:
+    """Check that sums and squares of ten million rows are exact, where 64 and 128 bits are too few (check C09)."""
+    who, x, end = field("who", Kind.INTEGER), field("x", Kind.INTEGER), 1 << 52
+    grid = Grid(low=Fraction(-end), high=Fraction(end), step=Fraction(1), default=Fraction(0))
+    wanted = StageColumn(expression=x, wants=Wants(total=True, squares=True), grid=grid, centre=-end)
+    asked = stage(table("many", who, x, unit=unit), unit=unit, columns=[wanted], max_rows=MANY // 1000)
+    with replayed("many"):
+        tallied = engine.run(asked, deadline=Deadline.after(600))
+    (found,) = plain(tallied)[()]["columns"]
+    clamped = [min(max(value, -end), end) + end for value in LARGE]
+    times = [len(range(place, MANY, 3)) for place in range(3)]
+    total, squares = (sum(n * value**power for n, value in zip(times, clamped, strict=True)) for power in (1, 2))
+    assert total.bit_length() > 64
+    assert squares.bit_length() > 128
+    assert found == {"count": MANY, "total": total, "squares": squares}
