@@ -406,20 +406,21 @@ def test_quantiles_and_their_ends_follow_the_law_that_is_charged(spend: dict[str
 def test_a_list_and_its_ends_follow_the_law_that_is_charged(
     spend: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wrong neighbour: steps that forget that a unit has three rows."""
-    jointly = choices._jointly
-    monkeypatch.setattr(choices, "_jointly", lambda *asked, **how: replace(jointly(*asked, **how), fineness=1))
+    """The wrong neighbour: a list that forgets that a unit has three rows."""
+    made_of = choices.quantiles_of
+    monkeypatch.setattr(choices, "quantiles_of", lambda *asked: replace(made_of(*asked), fineness=1))
     levels = Fraction(1, 2), Fraction(3, 4)
     asked = [Measure(Statistic.QUANTILE, X, one, among=levels) for one in levels]
     made = priced(*asked, limits=(1, 3), quantile_intervals=True, **spend)
     found = tallied(made.stage, ((("a", 0),) * 3, (("a", 1), ("a", 3))))
     draft, kept = made.draft, found.tally.measures[made.draft.picks[0].column].values
     assert kept is not None
-    drawn = pick(draft, 0, kept, np.zeros(5_000, dtype=np.int64))
+    assert draft.choosers[0].at_once
+    drawn = pick(draft, 0, kept, np.zeros(1_000, dtype=np.int64))
     laws = [Planned(one)._pick(found, 0, 0).masses for one in (made, PricedQuery(replace(draft, max_rows=1)))]
     places = {outcome: place for place, outcome in enumerate(sorted(laws[0].keys() | laws[1].keys()))}
     seen = []
-    for row in range(5_000):
+    for row in range(1_000):
         values = [tuple(int(column[row]) for column in one) for one in drawn]
         seen.append(places[tuple(one[0] for one in values), tuple(one[1:] for one in values)])
     right, wrong = ([float(law[one].mid()) if one in law else 0.0 for one in places] for law in laws)

@@ -13,9 +13,11 @@ from planning_worlds import EVERY, WORD, Planned, X, people, priced, units
 
 from discreet.balls import ball, precision
 from discreet.lab.verify import check
-from discreet.privacy.events import Composed, DiscreteLaplace
+from discreet.mechanisms import Quantiles
+from discreet.privacy.events import BoundedRange, Composed, DiscreteLaplace
 from discreet.privacy.relation import Relation
 from discreet.query.ast import Measure, Statistic
+from discreet.query.plan import choices
 from discreet.query.plan.draft import together
 from discreet.query.plan.planner import PricedQuery
 
@@ -99,35 +101,112 @@ def test_a_width_that_nobody_pays_for_is_caught(relation: Relation, spend: dict[
     assert check(Planned(plan, relation=relation, claim=point), worlds).violated
 
 
+@pytest.fixture(params=["at once", "by levels"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How several quantiles are chosen; by levels as in tables of many groups."""
+    if request.param == "by levels":
+        monkeypatch.setattr(choices, "_WORK", 0)
+    return str(request.param)
+
+
+CROWDS = [((0, 1), (0, 1)), ((1, 1), (1, 2)), ((0, 0), (2, 2)), ((0, 0), (0, 0)), ((0, 1), (3, 4))]
+
+
+def beside_crowds(states: list[Any], relation: Relation = Relation.ADD_REMOVE) -> list[Any]:
+    """Add one unit, or none, to many others: only next to those do gaps move as far as is paid for."""
+    found = []
+    for values in CROWDS:
+        crowd = tuple(tuple(("a", one) for one in rows) for rows in values) * 4
+        nobody = [crowd] if relation is Relation.ADD_REMOVE else []
+        found += [*nobody, *((*crowd, unit) for unit in states)]
+    return found
+
+
+IN_ONE_GROUP = [unit for unit in units(1, 2, (0, 2, 4)) if unit[0][0] == "a"]
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("spend", [{"epsilon": Fraction(4)}, {"rho": Fraction(1)}])
 @pytest.mark.parametrize("intervals", [False, True])
 def test_quantiles_of_a_list_are_one_measurement_of_which_no_part_is_free(
-    relation: Relation, spend: dict[str, Fraction], intervals: bool
+    relation: Relation, spend: dict[str, Fraction], intervals: bool, way: str
 ) -> None:
     """The wrong neighbours: steps that nobody pays for, and steps of which each takes the whole price."""
     measures = PAIR if intervals else LIST
     plan = priced(*measures, limits=(1, 2), relation=relation, quantile_intervals=intervals, **spend)  # type: ignore[arg-type]
     (chooser,) = plan.draft.choosers
+    assert chooser.at_once == (way == "at once")
     assert plan.event == together([chooser.event(plan.draft.footprint)])
-    states = [unit for unit in units(1, 2, (0, 4)) if unit[0][0] == "a"]
-    worlds = people(states, 1 if intervals else 2)
+    worlds = [*people(IN_ONE_GROUP, 1 if intervals else 2), *beside_crowds(IN_ONE_GROUP, relation)]
     assert check(Planned(plan, relation=relation), worlds).holds
-    for part in plan.event.events:  # type: ignore[attr-defined]
+    parts = plan.event.events if isinstance(plan.event, Composed) else [BoundedRange(plan.event.epsilon / 3)]  # type: ignore[attr-defined]
+    for part in parts:
         assert check(Planned(plan, relation=relation, claim=part), worlds).violated
-    whole = (Fraction(1),) * len(measures)
-    greedy = replace(chooser, steps=whole[: len(chooser.steps)], widths=whole)
+    whole = (Fraction(2 if chooser.at_once else 1),)
+    greedy = replace(chooser, steps=whole * len(chooser.steps), widths=whole * len(measures))
     full = PricedQuery(replace(plan.draft, choosers=(greedy,)))
     if not (intervals and "rho" in spend):  # There the ranges of four choices are further apart than any loss.
         assert check(Planned(full, relation=relation, claim=plan.event), worlds).violated
 
 
-def test_a_list_forgets_no_rows_of_a_unit() -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("measures", [PAIR, LIST])
+def test_a_list_forgets_no_rows_of_a_unit(measures: list[Measure], way: str) -> None:
     """The wrong neighbour: a list whose price is that of one row, where two of a unit are counted."""
-    plan = priced(*LIST, limits=(1, 2), epsilon=Fraction(4))
-    worlds = people([unit for unit in units(1, 2, (0, 4)) if unit[0][0] == "a"], 2)
+    plan = priced(*measures, limits=(1, 2), epsilon=Fraction(4))
+    worlds = [*people(IN_ONE_GROUP, 2), *beside_crowds(IN_ONE_GROUP)]
+    assert check(Planned(plan), worlds).holds
     assert check(Planned(PricedQuery(replace(plan.draft, max_rows=1))), worlds).violated
+
+
+def test_a_list_at_once_spends_nearly_all_that_it_is_charged() -> None:
+    """Two rows of a unit move the score by two: a claim a tenth smaller is refuted."""
+    plan, worlds = priced(*PAIR, limits=(1, 2), epsilon=Fraction(4)), beside_crowds(IN_ONE_GROUP)
+    assert plan.event == BoundedRange(4)
+    assert check(Planned(plan), worlds).holds
+    assert check(Planned(plan, claim=BoundedRange(Fraction(36, 10))), worlds).violated
+
+
+@pytest.mark.parametrize("measures", [PAIR, LIST])
+def test_a_list_whose_rows_are_exchanged_is_not_billed_as_if_they_came_or_went(measures: list[Measure]) -> None:
+    """The wrong neighbour: replace-one billed as add-remove, where two rows leave one gap and two enter another."""
+    worlds = beside_crowds(IN_ONE_GROUP, Relation.REPLACE_ONE)
+    for relation, holds in ((Relation.REPLACE_ONE, True), (Relation.ADD_REMOVE, False)):
+        plan = priced(*measures, limits=(1, 2), epsilon=Fraction(4), relation=relation)
+        found = check(Planned(plan, relation=Relation.REPLACE_ONE), worlds, claim=Fraction(4))
+        assert found.holds if holds else found.violated
+
+
+@pytest.mark.parametrize("measures", [PAIR, LIST])
+def test_a_list_that_reads_the_number_of_rows_of_a_group_is_caught(
+    measures: list[Measure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The wrong neighbour: wanted gaps that move with the rows of the group. [GJK21]"""
+    plan, worlds = priced(*measures, limits=(1, 2), epsilon=Fraction(8)), beside_crowds(IN_ONE_GROUP)
+    assert check(Planned(plan), worlds).holds
+    monkeypatch.setattr(Quantiles, "_step", None)
+    assert check(Planned(plan), worlds).violated
+
+
+@pytest.mark.parametrize("spend", [{"epsilon": Fraction(6)}, {"rho": Fraction(2)}])
+def test_a_list_of_two_groups_is_not_paid_for_one(spend: dict[str, Fraction]) -> None:
+    """The wrong neighbour: a unit in two groups, of which one is charged."""
+    plan = priced(*PAIR, keys="known", limits=(2, 1), **spend)  # type: ignore[arg-type]
+    crowd = ((("a", 0), ("b", 0)), (("a", 1), ("b", 1))) * 3
+    worlds = [crowd, *((*crowd, (("a", one), ("b", other))) for one in (0, 4) for other in (0, 4))]
+    assert plan.draft.choosers[0].at_once
+    assert check(Planned(plan), worlds).holds
+    (one, many) = (plan.event.event, plan.event.times)  # type: ignore[attr-defined]
+    assert many == 2
+    assert check(Planned(plan, claim=one), worlds).violated
+
+
+def test_groups_that_are_many_or_unknown_are_chosen_by_levels() -> None:
+    """All at once take about a millisecond for each squared quantile in every group."""
+    assert priced(*LIST, keys="known", limits=(2, 1), epsilon=1).draft.choosers[0].at_once
+    unknown = priced(*LIST, keys="unknown", epsilon=1, delta=DELTA).draft.choosers[0]
+    assert len(unknown.steps) == 2
 
 
 @pytest.mark.parametrize("relation", list(Relation))
@@ -195,8 +274,8 @@ def test_a_family_that_is_billed_for_fewer_rows_is_caught(name: str) -> None:
 
 
 def test_a_list_in_a_family_that_is_billed_for_one_of_three_rows_is_caught() -> None:
-    others = ((("a", 2),) * 3,) * 2
-    worlds = [others, ((("a", 1),) * 3, *others)]
+    others = ((("a", 0), ("a", 1)),) * 4
+    worlds = [others, ((("a", 4),) * 3, *others)]
     for most, holds in ((3, True), (1, False)):
         found = check(Planned(of_family("two quantiles", most)[0]), worlds, claim=Fraction(2))
         assert found.holds if holds else found.violated

@@ -51,6 +51,7 @@ __all__ = [
 
 _INTERVAL = Fraction(3, 5)  # With this part an interval is narrowest, see `QuantileInterval`.
 _DIGITS = 10**6  # Of a root, rounded down.
+_WORK = 10**4  # Groups times squared points that are chosen at once: about so many milliseconds.
 
 
 def quantile_of(draft: FinalDraft, pick: QuantilePick, chooser: Chooser) -> Quantile:
@@ -91,19 +92,31 @@ def quantiles_of(draft: FinalDraft, asked: QuantilesPick, chooser: Chooser) -> Q
     Theorem     Each of its steps is, given those before it, of bounded range epsilon or pure with one row that comes or
                 goes. From one data set to the other there are M steps of one row, of all groups together in a family,
                 and 2 M where rows are exchanged: losses add up along the way, and so do their ranges. [DR19, DMNS06]
+                All at once is one step of that kind. A unit's rows in a group are spread over the gaps between the
+                points: if r_i of them come to gap i, |n_i - d_i N| moves by at most r_i, for N is an outcome and does
+                not move with the group's rows; so the score moves by at most r_1 + r_2 + … <= M, up or down, whatever
+                points and N are. Multiplied by epsilon / (2 M) it spans epsilon. If M rows go and M others come, 2 M.
+                Not even the group's number of rows is read: it may change where rows are exchanged. [GJK21, MT07]
     """
     each = values_epsilon(draft, asked, chooser)
-    made = _jointly(asked, each, flips=chooser.flips)
-    return replace(made, epsilons=tuple(each * step for step in chooser.steps))
+    return Quantiles(
+        quantiles=asked.quantiles,
+        epsilons=tuple(each * step for step in chooser.steps),
+        grid=asked.grid,
+        relation=Relation.ADD_REMOVE,
+        flips=chooser.flips and not chooser.at_once,
+    )
 
 
-def _jointly(asked: QuantilesPick, epsilon: Fraction, *, flips: bool) -> Quantiles:
+def _jointly(draft: BundledDraft, asked: QuantilesPick, epsilon: Fraction, *, flips: bool) -> Quantiles:
     """Return the mechanism for an epsilon in all, or its square over 8 as rho: how it is split is its own matter.
 
-    It goes by levels: of all points at once the worlds of groups and units were not enumerated.
+    All points at once take a time that grows with the square of their number, in every group. So levels are for tables
+    of many groups, and of groups that nobody can count before they are paid for.
     """
+    work = None if draft.groups is None else draft.groups * len(asked.quantiles) ** 2
     wanted: dict[str, Any] = {"quantiles": asked.quantiles, "grid": asked.grid, "relation": Relation.ADD_REMOVE}
-    wanted["at_once"] = False
+    wanted["at_once"] = work is not None and work <= _WORK
     return Quantiles.for_epsilon(epsilon, **wanted) if flips else Quantiles.for_rho(epsilon**2 / 8, **wanted)
 
 
@@ -226,7 +239,7 @@ def chooser_of(draft: BundledDraft, asked: Pick, *, flips: bool, near: Fraction 
     many = len(asked.quantiles)
     # Parts of epsilon add up, and squares of parts of rho.
     width = Fraction(1, many) if flips else Fraction(math.isqrt(_DIGITS**2 // many), _DIGITS)
-    steps = tuple(one / near for one in _jointly(asked, near, flips=flips).epsilons)
+    steps = tuple(one / near for one in _jointly(draft, asked, near, flips=flips).epsilons)
     return replace(whole, steps=steps, widths=(width,) * many)
 
 

@@ -231,7 +231,8 @@ class Bundle:
 class Chooser:
     """How a value is chosen in every group: exponentially, or by permute-and-flip where only epsilon counts.
 
-    Several values that are chosen together take several steps, each of them with a part of epsilon.
+    Several values that are chosen together take several steps, each of them with a part of epsilon, or a single one
+    for all at once: that one is exponential, and of bounded range, also where others are by permute-and-flip.
     """
 
     epsilon: Fraction  # in one group, for one unit
@@ -250,11 +251,16 @@ class Chooser:
         times = choices_spent(footprint, self.single, flips=self.flips)
         return together(
             [
-                _choices(self.epsilon * share * part, many, flips=self.flips)
-                for share in self.shares
+                _choices(self.epsilon * share * part, many, flips=self.flips and not (self.at_once and place == 0))
+                for place, share in enumerate(self.shares)
                 for part, many in times
             ]
         )
+
+    @property
+    def at_once(self) -> bool:
+        """Whether several values are chosen in one step."""
+        return len(self.steps) == 1 < len(self.widths)
 
     @property
     def shares(self) -> tuple[Fraction, ...]:

@@ -155,7 +155,8 @@ def _sure(draft: FinalDraft) -> str:
 
 
 def _choice(draft: FinalDraft, recipe: Picked) -> str:
-    return "permute-and-flip" if draft.choosers[recipe.pick].flips else "exponential mechanism"
+    chooser = draft.choosers[recipe.pick]
+    return "permute-and-flip" if chooser.flips and not chooser.at_once else "exponential mechanism"
 
 
 def _noise(draft: FinalDraft, recipe: Recipe) -> str:
