@@ -1,4 +1,4 @@
-"""`discreet query`: from words to an offer, from a plan to a table of answers."""
+"""`discreet query` and `discreet limits`: from words to an offer, from a plan to a table of answers."""
 
 from __future__ import annotations
 
@@ -19,8 +19,20 @@ if TYPE_CHECKING:
     from discreet.query import Plan, ReleaseTable, Session
     from discreet.query.answer_columns import Cell
     from discreet.query.plan.explain import Explanation
+    from discreet.query.session.private_bounds_and_keys import ProposedLimits, UnitHistogram
 
-__all__ = ["ColumnFacts", "Explained", "TableAnswer", "TypedOffer", "ask", "explained", "planned"]
+__all__ = [
+    "ColumnFacts",
+    "Explained",
+    "LimitsAnswer",
+    "TableAnswer",
+    "TypedOffer",
+    "UnitsInBin",
+    "ask",
+    "explained",
+    "limits_found",
+    "planned",
+]
 
 # --- asking: One question on the command line: from words to an offer, from a plan to an answer. ---
 
@@ -119,12 +131,6 @@ class TableAnswer:
     @classmethod
     def of(cls, table: ReleaseTable) -> TableAnswer:
         """Read a table that was released."""
-        from discreet.query.answer_columns import cell_text
-
-        def cell(found: Cell) -> dict[str, Any]:
-            ends = {name: _plain(getattr(found, name)) for name in ("value", "plus_minus", "low", "high")}
-            return ends | {"text": cell_text(found)}
-
         return cls(
             columns=[
                 ColumnFacts(
@@ -136,7 +142,7 @@ class TableAnswer:
                 for c in table.columns
             ],
             rows=[
-                {c.name: cell(c[i]) if c.measured else _plain(c[i].value) for c in table.columns}
+                {c.name: _measured(c[i]) if c.measured else _plain(c[i].value) for c in table.columns}
                 for i in range(len(table))
             ],
             cost=table.cost,
@@ -173,6 +179,79 @@ class Explained:
         pairs = [*self.facts.items(), *self.errors.items()]
         yield TextTable(head=("", ""), rows=pairs, marks={name: "bold" for name, _ in pairs})
         yield from (f"· {note}" for note in self.notes)
+
+
+# --- limits: Contribution limits that most units keep. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnitsInBin:
+    """How many units have so many rows, or groups: from a least to a most number, or more than the largest limit."""
+
+    text: str
+    least: int
+    most: int | None
+    units: dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitsAnswer:
+    """Both limits, and the bins of units that they come from; no groups where none were named."""
+
+    max_rows_per_group: int
+    max_groups: int
+    rows: list[UnitsInBin]
+    groups: list[UnitsInBin]
+    cost: str
+
+    @classmethod
+    def of(cls, found: ProposedLimits) -> LimitsAnswer:
+        """Read limits that were found."""
+        bins = [_in_bins(found.rows, release) for release in found.releases]
+        return cls(
+            max_rows_per_group=found.max_rows_per_group,
+            max_groups=found.max_groups,
+            rows=bins[0],
+            groups=bins[1] if len(bins) > 1 else [],
+            cost=found.paid,
+        )
+
+    def blocks(self) -> Iterator[Block]:
+        for what, bins in (("rows", self.rows), ("groups", self.groups)):
+            if bins:
+                rows = [[one.text, str(one.units["text"])] for one in bins]
+                yield TextTable(head=[what, "units"], rows=rows, right=frozenset((0, 1)))
+        yield Styled(f"max_rows_per_group = {self.max_rows_per_group}, max_groups = {self.max_groups}", "bold")
+        yield self.cost
+
+
+def limits_found(session: Session, *, max_epsilon: str | None, at_delta: str | None, **said: Any) -> LimitsAnswer:
+    """Price limits, agree, pay, and propose them."""
+    from discreet.query.session.private_bounds_and_keys import plan_limits
+
+    with working("planning"):
+        plan = plan_limits(session, **said)
+    price = price_of(plan.event, plan.cost, session=session, at_delta=at_delta)
+    agree(price, limit=limit_of(max_epsilon), what="these limits")
+    with working("answering"):
+        return LimitsAnswer.of(plan.release())
+
+
+def _in_bins(bins: UnitHistogram, release: ReleaseTable) -> list[UnitsInBin]:
+    firsts, lasts = (1, *(end + 1 for end in bins.ends)), (*bins.ends, None)
+    return [
+        UnitsInBin(text=text, least=least, most=most, units=_measured(release["units"][place]))
+        for place, (text, least, most) in enumerate(zip(bins.called, firsts, lasts, strict=True))
+    ]
+
+
+def _measured(found: Cell) -> dict[str, Any]:
+    from discreet.query.answer_columns import cell_text
+
+    ends = {name: _plain(getattr(found, name)) for name in ("value", "plus_minus", "low", "high")}
+    return ends | {"text": cell_text(found)}
 
 
 def _plain(value: Any) -> Any:

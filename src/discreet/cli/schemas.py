@@ -37,7 +37,7 @@ from discreet.cli.ledger_support import (
     VerifiedLedger,
 )
 from discreet.cli.profile_support import ProfileAnswer
-from discreet.cli.query_support import ColumnFacts, Explained, TableAnswer
+from discreet.cli.query_support import ColumnFacts, Explained, LimitsAnswer, TableAnswer, UnitsInBin
 from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
 from discreet.cli.source_support import PreparedSource
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
@@ -84,6 +84,7 @@ ANSWERS: Mapping[str, Any] = {
     "ledger release": Claims,
     "ledger reopen": Claims,
     "ledger verify": VerifiedLedger,
+    "limits": LimitsAnswer,
     "plan check": CheckedPlan,
     "plan dummy": Written,
     "plan price": PriceList,
@@ -127,6 +128,7 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     Total: "Total",
     TracedAt: "TracedAt",
     TrialAnswer: "TrialAnswer",
+    UnitsInBin: "UnitsInBin",
 }
 
 

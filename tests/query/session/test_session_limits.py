@@ -112,3 +112,25 @@ def test_the_total_of_bins_is_as_sure_as_it_says_for_all_weights() -> None:
     others = [[1.0, a / 20, b / 20] for a in range(1, 20) for b in range(1, a)] + [[1.0, a / 20] for a in range(1, 20)]
     assert max(beyond(weights, float(_SURE)) for weights in doubling + others) <= 0.05
     assert beyond([1.0], 2.0) > 0.05  # Two deviations would not do.
+
+
+def test_limits_print_as_people_read_them() -> None:
+    """The wrong neighbour: a bin that is called by the end of the one before."""
+    with opened() as session:
+        rows = session.limits(most=8, epsilon=50)
+        both = session.limits(most=4, epsilon=50, groups=["city"])
+    lines = repr(rows).splitlines()
+    assert lines[:2] == ["max_rows_per_group = 8", "max_groups = 1"]
+    assert [line.strip().split("  ")[0] for line in lines[4:9]] == ["1", "2", "3 to 4", "5 to 8", "more than 8"]
+    assert rows.rows.called == ("1", "2", "3 to 4", "5 to 8", "more than 8")
+    for place, exact in enumerate((500, 300, 150, 45, 5)):
+        shown = rows.releases[0]["units"][place]
+        assert lines[4 + place].endswith(str(shown))
+        assert abs(shown.value - exact) <= 3  # at ε = 50 a noise of 3 has a chance of e^-150
+    assert lines[-1] == "± at 95 %, ε = 50, add-remove"
+    assert "rows in the fullest group" in repr(both)
+    assert "ε = 25 and ε = 25" in repr(both)
+    for found in (rows, both):
+        page = found._repr_html_()
+        assert page.count("<table") == 1 + len(found.releases)
+        assert "ProposedLimits(" not in page + repr(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, final
 
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.exact import Number, exact, integer, positive
-from discreet.formatting import record
-from discreet.query.answer_columns import Cell
+from discreet.formatting import plain, record
+from discreet.query.answer_columns import Cell, cell_text
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.plan.answers import root_up
 from discreet.query.plan.planner import joint_event
@@ -22,21 +22,23 @@ from discreet.query.session.requests import Offer
 from discreet.schema.columns import Bound, Declared, Kind, between, categories
 
 if TYPE_CHECKING:
+    from discreet.privacy import Event
     from discreet.query.session.plans import Plan
     from discreet.query.session.session import Session
 
 __all__ = [
+    "LimitsPlan",
     "PrivateBounds",
     "PrivateKeys",
     "PrivateLimit",
     "ProposedLimits",
     "UnitHistogram",
     "column_of",
+    "plan_limits",
     "private_bounds",
     "private_keys",
     "private_limit",
     "private_table",
-    "proposed_limits",
     "with_declared",
 ]
 
@@ -276,6 +278,13 @@ class UnitHistogram:
     deviation: Fraction  # of the noise of each
     all_rows: bool = True  # whether all rows of a unit are counted, and not those of one group, or its groups
 
+    @property
+    def called(self) -> tuple[str, ...]:
+        """What the bins are called: 1, 2, 3 to 4 and so on, and more."""
+        firsts = (1, *(end + 1 for end in self.ends[:-1]))
+        inside = (f"{a:,}" if a == b else f"{a:,} to {b:,}" for a, b in zip(firsts, self.ends, strict=True))
+        return (*inside, f"more than {self.ends[-1]:,}")
+
     def limit(self, coverage: Fraction) -> int:
         """Return the least end that a share `coverage` of units does not exceed, as far as noise lets tell."""
         total = max(Fraction(1), sum(self.units, Fraction(0)))
@@ -329,10 +338,82 @@ class ProposedLimits:
     groups: UnitHistogram | None
     releases: tuple[ReleaseTable, ...]
 
-    __repr__ = record
+    def __repr__(self) -> str:
+        return "\n".join([*(f"{name} = {limit}" for name, limit in self.facts.items()), "", *self._told()])
+
+    def _repr_html_(self) -> str:
+        from discreet.pages.kit import grid, words
+
+        bins = "".join(grid(lines[1:], lines[0], right=(True, True)) for lines in self.tables())
+        return grid(list(self.facts.items()), named=True) + bins + f"<p>{words(self.paid)}</p>"
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """What to declare with the unit of the next session, as policies name it."""
+        return {"max_rows_per_group": self.max_rows_per_group, "max_groups": self.max_groups}
+
+    @property
+    def paid(self) -> str:
+        """How sure the numbers of units are, and what they cost."""
+        first = self.releases[0]
+        cost = " and ".join(one.cost for one in self.releases)
+        return f"± at {plain(100 * first.confidence)} %, {cost}, {first.relation.value}"
+
+    def tables(self) -> Iterator[list[tuple[str, str]]]:
+        """List the bins and how many units are in each, below what they are called."""
+        for histogram, told, release in zip((self.rows, self.groups), ("rows", "groups"), self.releases, strict=False):
+            if histogram is not None:
+                what = "rows" if histogram.all_rows else "rows in the fullest group" if told == "rows" else "groups"
+                cells = (cell_text(release["units"][place]) for place in range(len(release)))
+                yield [(what, "units"), *zip(histogram.called, cells, strict=True)]
+
+    def _told(self) -> Iterator[str]:
+        for lines in self.tables():
+            wide = [max(len(line[column]) for line in lines) for column in (0, 1)]
+            yield from (f"{one:>{wide[0]}}  {many:>{wide[1]}}".rstrip() for one, many in lines)
+            yield ""
+        yield self.paid
 
 
-def proposed_limits(
+@final
+@dataclass(frozen=True, slots=True)
+class LimitsPlan:
+    """What proposes limits, before it is paid for: one histogram, or one of rows and one of groups."""
+
+    session: Session
+    most: int
+    coverage: Fraction
+    plans: tuple[Plan, ...]
+
+    @property
+    def event(self) -> Event:
+        """What is spent in all."""
+        return joint_event(plan.event for plan in self.plans)
+
+    @property
+    def cost(self) -> str:
+        return " and ".join(plan.cost for plan in self.plans)
+
+    def release(self) -> ProposedLimits:
+        """Charge for all histograms, or for none, and read."""
+        if not self.session.affords(self.event, at_once=len(self.plans) == 1):
+            raise BudgetExceeded(asked=self.cost, left=self.session.left)
+        releases = tuple(plan.release() for plan in self.plans)
+        found = [
+            _histogram(self.most, plan, told, all_rows=len(releases) == 1)
+            for plan, told in zip(self.plans, releases, strict=True)
+        ]
+        rows, by_group = found[0], found[1] if len(found) > 1 else None
+        return ProposedLimits(
+            max_rows_per_group=rows.limit(self.coverage),
+            max_groups=1 if by_group is None else by_group.limit(self.coverage),
+            rows=rows,
+            groups=by_group,
+            releases=releases,
+        )
+
+
+def plan_limits(
     session: Session,
     *,
     most: int,
@@ -341,8 +422,8 @@ def proposed_limits(
     table: str | None = None,
     groups: Sequence[str] = (),
     coverage: Number = _USUAL,
-) -> ProposedLimits:
-    """Propose both limits from private histograms; with groups each of the two takes half of what is spent."""
+) -> LimitsPlan:
+    """Price both limits from private histograms; with groups each of the two takes half of what is spent."""
     known = private_table(session.catalogue, table)
     if known.unit is None:
         raise InvalidParameter("rows are the units here: each is in one group, once")
@@ -364,19 +445,7 @@ def proposed_limits(
         rho=None if rho is None else positive(rho, name="rho") / parts,
     )
     plans = [session._ask(_binned(each, what, cap), offer, keys={"bin": _bins(cap)}) for what in "mg"[:parts]]
-    joint = joint_event(plan.event for plan in plans)
-    if not session.affords(joint, at_once=parts == 1):
-        raise BudgetExceeded(asked=" and ".join(plan.cost for plan in plans), left=session.left)
-    releases = tuple(plan.release() for plan in plans)
-    found = [_histogram(cap, plan, told, all_rows=not keys) for plan, told in zip(plans, releases, strict=True)]
-    rows, by_group = found[0], found[1] if keys else None
-    return ProposedLimits(
-        max_rows_per_group=rows.limit(share),
-        max_groups=1 if by_group is None else by_group.limit(share),
-        rows=rows,
-        groups=by_group,
-        releases=releases,
-    )
+    return LimitsPlan(session, cap, share, tuple(plans))
 
 
 _WIDEST = 1 << 30

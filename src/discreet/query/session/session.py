@@ -361,10 +361,10 @@ class Session:
             InvalidParameter: If rows are the units.
             BudgetExceeded: If the session cannot pay; nothing is read.
         """
-        from discreet.query.session.private_bounds_and_keys import proposed_limits
+        from discreet.query.session.private_bounds_and_keys import plan_limits
 
         said = {"epsilon": epsilon, "rho": rho}
-        return proposed_limits(self, most=most, table=table, groups=groups, coverage=coverage, **said)
+        return plan_limits(self, most=most, table=table, groups=groups, coverage=coverage, **said).release()
 
     def batch(self, plans: Mapping[str, Plan], *, idempotency_key: str | None, purpose: str) -> JointPlan:
         """Put plans of this session together: one charge pays for all of them, and they are answered at once.
