@@ -12,9 +12,22 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dp
-from benchmarks import bench_people_regression, bench_quantile_intervals, bench_totals, bench_units, interval_columns
+from benchmarks import (
+    bench_people_regression,
+    bench_quantile_intervals,
+    bench_quantiles_at_once,
+    bench_totals,
+    bench_units,
+    interval_columns,
+)
 from benchmarks.__main__ import TOPICS
-from benchmarks.peers import discreet_people_regression, discreet_quantile_intervals, discreet_totals, discreet_units
+from benchmarks.peers import (
+    discreet_people_regression,
+    discreet_quantile_intervals,
+    discreet_quantiles_at_once,
+    discreet_totals,
+    discreet_units,
+)
 from benchmarks.results import Results
 from discreet.mechanisms import QuantileInterval
 
@@ -66,6 +79,37 @@ def column(monkeypatch):
     monkeypatch.setattr(discreet_quantile_intervals, "QUANTILES", ("0.5",))
     monkeypatch.setattr(discreet_quantile_intervals, "EPSILONS", ("1",))
     return made
+
+
+class TestQuantilesAtOnce:
+    @pytest.mark.long
+    def test_every_way_is_asked(self, printed, monkeypatch):
+        monkeypatch.setattr(discreet_quantiles_at_once, "SIZE", 500)
+        monkeypatch.setattr(discreet_quantiles_at_once, "EPSILONS", ("2",))
+        rows = printed(discreet_quantiles_at_once.main, "even", 20)
+        assert len(rows) == 6
+        assert {row["steps"] for row in rows} == {1}  # all at once, in SQL too
+        assert set(bench_quantiles_at_once.COLUMNS) == set(discreet_quantiles_at_once.COLUMNS)
+        shown = bench_quantiles_at_once.table(results(rows))
+        assert len(shown.rows) == 6
+
+    def test_errors_are_of_ranks_and_of_values(self):
+        grid = dp.mechanisms.Grid.between(0, 100, step="0.5")
+        ordered = np.repeat(np.arange(10), 100)  # deciles are 0 to 8, in steps of a half, at the ends of their runs
+        right = np.arange(9)
+        assert discreet_quantiles_at_once.errors(grid, ordered, right) == (0, 0)
+        assert discreet_quantiles_at_once.errors(grid, ordered, right + 2) == (100, 1)
+
+    @pytest.mark.parametrize(("pure", "many", "verdicts"), [(True, 3.5, "yes"), (True, 3.6, "NO"), (False, 2.6, "NO")])
+    def test_nine_that_are_too_far_off_miss_the_goal(self, pure, many, verdicts):
+        row = {"data": "even", "way": "one", "pure": pure, "epsilon": "1", "runs": 1}
+        row |= {"ranks": many, "ranks_alone": 1.0, "off": 2.0, "off_alone": 1.0}
+        assert [str(goal).endswith("yes") for goal in bench_quantiles_at_once.goals(row)] == [True, verdicts == "yes"]
+
+    def test_what_one_never_misses_has_no_ratio(self):
+        row = {"pure": True, "off": 0.0, "off_alone": 0.0, "ranks": 0.1, "ranks_alone": 0.0}
+        assert [goal.reached for goal in bench_quantiles_at_once.goals(row)] == [True, False]
+        assert np.isnan(bench_quantiles_at_once.ratio(row))
 
 
 class TestQuantileIntervals:

@@ -16,6 +16,7 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.lab import verify
 from discreet.lab.verify import worlds
 from discreet.mechanisms import Grid, Quantile, QuantileInterval, Quantiles, joint_quantiles
+from discreet.noise.chains import chain_weight
 from discreet.privacy.events import BoundedRange, Composed, PureDP
 from discreet.privacy.relation import Relation
 
@@ -296,3 +297,26 @@ def test_an_interval_is_less_than_twice_as_wide_as_one_by_an_oracle(shape: str) 
     ends = [int(np.searchsorted(cumulated, before + 0.95)) for before in (0.0, *cumulated[:-1])]
     shortest = min(errors[end][0] - errors[first][0] for first, end in enumerate(ends) if end < len(errors))
     assert shortest <= width <= 2 * shortest
+
+
+def test_no_score_of_gaps_is_steeper_where_rows_change() -> None:
+    """From wanted gaps to others it takes as many changed rows as the score over 2 says: none with sensitivity 1 falls
+    by more. The wrong neighbour: the largest of all gap errors is fewer."""
+    wanted, reached, steps = (2, 1, 3), {(2, 1, 3): 0}, 0
+    edge = {wanted}
+    while edge:
+        steps += 1
+        moved = {
+            tuple(rows - (at == i) + (at == j) for at, rows in enumerate(gaps))
+            for gaps in edge
+            for i in range(3)
+            for j in range(3)
+            if gaps[i] > 0
+        }
+        edge = {gaps for gaps in moved if gaps not in reached}
+        reached |= dict.fromkeys(edge, steps)
+    assert len(reached) == 28  # all ways to cut six rows into three gaps
+    shares = tuple(Fraction(rows, 6) for rows in wanted)
+    scores = {gaps: chain_weight((gaps[0], gaps[0] + gaps[1]), shares, 6, 6) / 2 for gaps in reached}
+    assert scores == reached
+    assert {gaps: max(abs(a - b) for a, b in zip(gaps, wanted, strict=True)) for gaps in reached} != reached

@@ -125,7 +125,7 @@ def beside_crowds(states: list[Any], relation: Relation = Relation.ADD_REMOVE) -
 IN_ONE_GROUP = [unit for unit in units(1, 2, (0, 2, 4)) if unit[0][0] == "a"]
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("relation", list(Relation))
 @pytest.mark.parametrize("spend", [{"epsilon": Fraction(4)}, {"rho": Fraction(1)}])
 @pytest.mark.parametrize("intervals", [False, True])
