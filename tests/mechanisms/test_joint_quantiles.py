@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -302,21 +302,21 @@ def test_an_interval_is_less_than_twice_as_wide_as_one_by_an_oracle(shape: str) 
 def test_no_score_of_gaps_is_steeper_where_rows_change() -> None:
     """From wanted gaps to others it takes as many changed rows as the score over 2 says: none with sensitivity 1 falls
     by more. The wrong neighbour: the largest of all gap errors is fewer."""
-    wanted, reached, steps = (2, 1, 3), {(2, 1, 3): 0}, 0
+    wanted, reached, steps = (2, 1, 2, 1), {(2, 1, 2, 1): 0}, 0
     edge = {wanted}
     while edge:
         steps += 1
         moved = {
             tuple(rows - (at == i) + (at == j) for at, rows in enumerate(gaps))
             for gaps in edge
-            for i in range(3)
-            for j in range(3)
+            for i in range(4)
+            for j in range(4)
             if gaps[i] > 0
         }
         edge = {gaps for gaps in moved if gaps not in reached}
         reached |= dict.fromkeys(edge, steps)
-    assert len(reached) == 28  # all ways to cut six rows into three gaps
+    assert len(reached) == 84  # all ways to cut six rows into four gaps
     shares = tuple(Fraction(rows, 6) for rows in wanted)
-    scores = {gaps: chain_weight((gaps[0], gaps[0] + gaps[1]), shares, 6, 6) / 2 for gaps in reached}
+    scores = {gaps: chain_weight(tuple(accumulate(gaps[:-1])), shares, 6, 6) / 2 for gaps in reached}
     assert scores == reached
     assert {gaps: max(abs(a - b) for a, b in zip(gaps, wanted, strict=True)) for gaps in reached} != reached
