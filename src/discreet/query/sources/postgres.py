@@ -2,8 +2,8 @@
 
 What the server does is as little as can be: it leaves out columns and rows, and writes types that every library reads
 alike. Texts of every type are cast to `text` before anything is compared, and compared byte by byte; decimals are
-written as texts, which are read in the cage. Nothing is computed there: an operator that fails for one row, or means
-something else, would be an answer about that row.
+written as texts, which are read in the cage. Nothing is computed there but exact sums of whole numbers, where rows are
+the units: an operator that fails for one row, or means something else, would be an answer about that row.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, final
+from functools import lru_cache, partial
+from typing import Any, ClassVar, final
 from urllib.parse import urlsplit
 
 from discreet.errors import InvalidParameter, Refused
@@ -24,7 +24,9 @@ from discreet.query.sources.protocol import (
     NotNull,
     RowFilter,
     ScanRequest,
+    ServerSum,
     SourceColumn,
+    SumRequest,
     TextEquals,
     need,
     silent,
@@ -34,6 +36,7 @@ from discreet.query.sources.protocol import (
 __all__ = ["CAST_TO_TEXT", "PostgresSource", "connected", "postgres", "quoted", "written_filter"]
 
 _SETUP = 60.0  # Seconds for looking at a schema.
+_PATIENCE = (1, 5, 20, 60)  # Seconds for connecting: the most of these that are left.
 _BATCH = 4 << 20  # bytes
 _TABLES = ("r", "p")  # ordinary and partitioned ones
 # Types by their names in pg_catalog; what is not here is not offered. Each is written so that all values of it arrive.
@@ -43,6 +46,8 @@ CAST_TO_TEXT = ("text", "varchar", "bpchar", "citext", "name", "uuid")
 _DATES = ("DATE '0001-01-01'", "DATE '9999-12-31'")
 _TIMES = ("TIMESTAMP '0001-01-01 00:00:00'", "TIMESTAMP '9999-12-31 23:59:59.999999'")
 _DECIMAL = 38  # digits
+_NARROW = 1 << 22  # What a row may add where sums are of 64 bits: below 2^62 for 2^40 rows.
+_INT4 = 1 << 31
 # What a session sets before it reads: names mean what they mean in the catalogue, and texts what they say.
 _SETTINGS = {
     "search_path": "",
@@ -81,6 +86,7 @@ class PostgresSource:
     view: bool = False
     place: str = ""  # host, port and database, without who and how
     _dsn: str = field(default="", repr=False)
+    adds_up: ClassVar[bool] = True
 
     @property
     def identity(self) -> Hashable:
@@ -121,11 +127,31 @@ def connected(dsn: str, deadline: Deadline) -> Iterator[Any]:
             connection.close()
 
 
-def _connection(dsn: str, deadline: Deadline) -> Any:
-    from adbc_driver_postgresql import dbapi
+class _LastingDatabase:
+    """Stands for a database whose connections come and go."""
 
-    seconds = max(1, int(min(deadline.left, _SETUP)))
-    connection = dbapi.connect(_with(dsn, connect_timeout=str(seconds)), autocommit=True)
+    def close(self) -> None:
+        """Leave it: it is for the next connection."""
+
+
+@lru_cache(maxsize=64)
+def _database(dsn: str) -> Any:
+    """Return what the driver knows of a server: its types, which it takes longer to look up than to connect.
+
+    No connection is held by it. Types that are made later are none that is read.
+    """
+    import adbc_driver_postgresql
+
+    return adbc_driver_postgresql.connect(dsn)
+
+
+def _connection(dsn: str, deadline: Deadline) -> Any:
+    from adbc_driver_manager import AdbcConnection, dbapi
+
+    seconds = max(limit for limit in _PATIENCE if limit <= max(deadline.left, 1))
+    database = _database(_with(dsn, connect_timeout=str(seconds)))
+    lasting: Any = _LastingDatabase()
+    connection = dbapi.Connection(lasting, AdbcConnection(database), autocommit=True)
     try:
         with connection.cursor() as cursor:
             _begin(cursor, deadline)
@@ -166,8 +192,14 @@ class PostgresSnapshot:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._cursor: Any = None
+        self._known: dict[DataSource, Mapping[str, SourceColumn]] = {}  # In one state columns are what they are.
 
     def describe(self, source: DataSource) -> Mapping[str, SourceColumn]:
+        if source not in self._known:
+            self._known[source] = self._look_up(source)
+        return self._known[source]
+
+    def _look_up(self, source: DataSource) -> Mapping[str, SourceColumn]:
         assert isinstance(source, PostgresSource)
         with silent(partial(unreachable, "the PostgreSQL server")), self._connection.cursor() as cursor:
             cursor.execute(_COLUMNS.format(schema=_text(source.schema), table=_text(source.table)))
@@ -176,10 +208,16 @@ class PostgresSnapshot:
 
     def stream(self, source: DataSource, request: ScanRequest) -> Any:
         assert isinstance(source, PostgresSource)
-        columns = self.describe(source)
+        return self._read(written_scan(source, request, self.describe(source)))
+
+    def sums(self, source: DataSource, request: SumRequest) -> Any:
+        assert isinstance(source, PostgresSource)
+        return self._read(written_sums(source, request, self.describe(source)))
+
+    def _read(self, statement: str) -> Any:
         self._cursor = self._connection.cursor()
         self._cursor.adbc_statement.set_options(**{"adbc.postgresql.batch_size_hint_bytes": str(_BATCH)})
-        self._cursor.execute(written_scan(source, request, columns))
+        self._cursor.execute(statement)
         return self._cursor.fetch_record_batch()
 
     def cancel(self) -> None:
@@ -195,6 +233,70 @@ def written_scan(source: PostgresSource, request: ScanRequest, columns: Mapping[
     return f"SELECT {listed} FROM {_name(source)}" + (f" WHERE {where}" if where else "")
 
 
+def written_sums(source: PostgresSource, request: SumRequest, columns: Mapping[str, SourceColumn]) -> str:
+    """Write the one statement that adds up: by values as they are stored, of exactly the rows that pass the filters."""
+    keys = [_key(name, columns[name]) for name in request.columns]
+    inner = [f"{key} AS k{place}" for place, key in enumerate(keys)]
+    inner += [f"{_sum(one, columns)} AS s{place}" for place, one in enumerate(request.sums)]
+    where = " AND ".join(_whole_filter(one, columns) for one in request.filters)
+    grouped = f" GROUP BY {', '.join(map(str, range(1, len(keys) + 1)))}" if keys else ""
+    listed = [f"k{place} AS {quoted(name)}" for place, name in enumerate(request.columns)]
+    listed += [
+        f"{half} AS {quoted(request.names[2 * place + side])}"
+        for place, one in enumerate(request.sums)
+        for side, half in enumerate(_halves(f"s{place}", one))
+    ]
+    rows = f"SELECT {', '.join(inner)} FROM {_name(source)}{f' WHERE {where}' if where else ''}{grouped}"
+    return f"SELECT {', '.join(listed)} FROM ({rows}) AS added"
+
+
+def _key(name: str, column: SourceColumn) -> str:
+    value = _value(name, column)
+    return f'({value} COLLATE pg_catalog."C")' if column.arrives == "VARCHAR" else value
+
+
+def _sum(one: ServerSum, columns: Mapping[str, SourceColumn]) -> str:
+    """Write a sum: `sum` of 64 bits is exact there, of 32 bits it is one of 64, which no number of rows must exceed."""
+    if one.of == "rows":
+        return "pg_catalog.count(*)"
+    value, arrives = quoted(one.column), columns[one.column].arrives
+    if one.of == "values":
+        return f"pg_catalog.count({_value(one.column, columns[one.column]) if arrives == 'DATE' else value})"
+    level = _level(value, one, narrow=arrives != "BIGINT" and one.most < _NARROW)
+    added = f"{level} * {level}" if one.of == "squares" else level
+    return f"pg_catalog.sum({added})"
+
+
+def _level(value: str, one: ServerSum, *, narrow: bool) -> str:
+    """Write how far a number is above `low`, moved to its bounds first: nothing of it can overflow.
+
+    No branch takes NULL, so it stays NULL and is not added; LEAST and GREATEST would skip it, and return a bound.
+    """
+    kind = "int4" if narrow and one.low >= -_INT4 and one.high < _INT4 else "int8"
+    low, width = (f"CAST({end:d} AS pg_catalog.{kind})" for end in (one.low, one.high - one.low))
+    inside = f"WHEN {value} BETWEEN ({one.low:d}) AND ({one.high:d}) THEN CAST({value} AS pg_catalog.{kind}) - {low}"
+    return f"(CASE {inside} WHEN {value} > ({one.high:d}) THEN {width} WHEN {value} < ({one.low:d}) THEN 0 END)"
+
+
+def _halves(value: str, one: ServerSum) -> tuple[str, str]:
+    """Write a sum as two numbers of 64 bits. Tables of 2^40 rows and more are none."""
+    if one.most < _NARROW >> 10:
+        return f"CAST({value} AS pg_catalog.int8)", "CAST(0 AS pg_catalog.int8)"
+    whole = f"CAST({value} AS pg_catalog.numeric)"
+    return (
+        f"CAST(pg_catalog.mod({whole}, {1 << 52}) AS pg_catalog.int8)",
+        f"CAST(pg_catalog.div({whole}, {1 << 52}) AS pg_catalog.int8)",
+    )
+
+
+def _whole_filter(one: RowFilter, columns: Mapping[str, SourceColumn]) -> str:
+    """Write a filter that decides by itself: days that no date of ours can be are NULL, and pass none."""
+    written = written_filter(one, columns)
+    if columns[one.column].arrives != "DATE":
+        return written
+    return f"({quoted(one.column)} BETWEEN {_DATES[0]} AND {_DATES[1]} AND {written})"
+
+
 def _value(name: str, column: SourceColumn) -> str:
     """Write a column so that whatever is stored arrives: what no date of ours can be is NULL, as in a file."""
     value = quoted(name)
@@ -207,7 +309,11 @@ def _value(name: str, column: SourceColumn) -> str:
             time = f"({value} AT TIME ZONE 'UTC')" if "with time zone" in column.declared else value
             time = f"CAST({time} AS pg_catalog.timestamp)"
             return f"CASE WHEN {time} BETWEEN {_TIMES[0]} AND {_TIMES[1]} THEN {time} END"
-    return f"CAST({value} AS pg_catalog.{next(own for own, ours in _PLAIN.items() if ours == column.arrives)})"
+    return f"CAST({value} AS pg_catalog.{_own_type(column)})"
+
+
+def _own_type(column: SourceColumn) -> str:
+    return next(own for own, ours in _PLAIN.items() if ours == column.arrives)
 
 
 def written_filter(one: RowFilter, columns: Mapping[str, SourceColumn]) -> str:
@@ -217,7 +323,7 @@ def written_filter(one: RowFilter, columns: Mapping[str, SourceColumn]) -> str:
             return f"{quoted(column)} IS NOT NULL"
         case ColumnCompares(column, sign, value):
             written = f"({value:d})" if isinstance(value, int) else f"DATE '{value.isoformat()}'"
-            kind = "date" if columns[column].arrives == "DATE" else "int8"
+            kind = "date" if columns[column].arrives == "DATE" else _own_type(columns[column])
             return f"CAST({quoted(column)} AS pg_catalog.{kind}) {sign} {written}"
         case TextEquals(column, value):
             return f'CAST({quoted(column)} AS pg_catalog.text) COLLATE pg_catalog."C" = {_text(value)}'

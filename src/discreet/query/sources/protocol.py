@@ -1,8 +1,8 @@
 """What a source of rows does: it tells its columns, and streams some of them out of one snapshot.
 
-A source computes nothing. It may leave columns out, and rows by filters of a closed set whose meaning is the same
-everywhere; all else is done to its stream by the engine in its cage, with the same SQL and the same kernel as for a
-file. So what a source does is a matter of speed, and never of what is counted.
+A source computes nothing but exact sums of whole numbers, if it can. It may leave columns out, and rows by filters of a
+closed set whose meaning is the same everywhere; all else is done to its stream by the engine in its cage, with the same
+SQL and the same kernel as for a file. So what a source does is a matter of speed, and never of what is counted.
 """
 
 from __future__ import annotations
@@ -27,9 +27,13 @@ __all__ = [
     "NotNull",
     "RowFilter",
     "ScanRequest",
+    "ServerSum",
     "SourceColumn",
     "SourceSnapshot",
+    "SumRequest",
+    "SummingSnapshot",
     "TextEquals",
+    "adds_up",
     "is_source",
     "need",
     "silent",
@@ -93,6 +97,42 @@ class ScanRequest:
     filters: tuple[RowFilter, ...] = ()
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ServerSum:
+    """A whole number that a server adds up over rows: one for each, or for each where a column is not NULL, or levels.
+
+    The level of a whole number is how far it is above `low`, moved to `low` or `high` first if it is beyond them; NULL
+    has none, and adds nothing. What comes is exact, in two columns of 64 bits: the rest by 2^52, and how often.
+    """
+
+    of: Literal["rows", "values", "levels", "squares"]
+    column: str = ""
+    low: int = 0
+    high: int = 0
+
+    @property
+    def most(self) -> int:
+        """What one row adds at most."""
+        return 1 if self.of in ("rows", "values") else (self.high - self.low) ** (2 if self.of == "squares" else 1)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SumRequest:
+    """Which sums are streamed of a table, for each combination of values of some columns that occurs.
+
+    Exactly the rows that fulfil all filters count. Values are told apart as they are stored: whole numbers, days, truth
+    values and the bytes of texts. Columns come first, then two for each sum, named by `names`.
+    """
+
+    table: str
+    columns: tuple[str, ...]
+    sums: tuple[ServerSum, ...]
+    names: tuple[str, ...]
+    filters: tuple[RowFilter, ...] = ()
+
+
 class SourceSnapshot(Protocol):
     """One state of the data of a server, held as long as a question reads."""
 
@@ -104,6 +144,13 @@ class SourceSnapshot(Protocol):
 
     def cancel(self) -> None:
         """Stop whatever runs, from another thread, so that `stream` or its reader raises soon."""
+
+
+class SummingSnapshot(SourceSnapshot, Protocol):
+    """A state of a server that adds up whole numbers itself; its sources have `adds_up = True`."""
+
+    def sums(self, source: DataSource, request: SumRequest) -> pa.RecordBatchReader:
+        """Stream sums of a table of this server; called for one request after the other."""
 
 
 @runtime_checkable
@@ -132,6 +179,11 @@ class DataSource(Protocol):
 def is_source(table: Any) -> TypeGuard[DataSource]:
     """Tell a source by the methods of its type: a frame has columns as attributes, and `describe` reads its rows."""
     return all(hasattr(type(table), method) for method in ("describe", "snapshot")) and isinstance(table, DataSource)
+
+
+def adds_up(source: DataSource) -> bool:
+    """Whether the server of a source adds up itself: then its snapshots are `SummingSnapshot`."""
+    return bool(getattr(type(source), "adds_up", False))
 
 
 # --- errors: What a driver says carries values of rows, addresses and passwords. It ends here. ---

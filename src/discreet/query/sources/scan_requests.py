@@ -31,13 +31,14 @@ from discreet.query.ast import (
     TableColumn,
     UnionAll,
     WithinUnit,
+    walk,
 )
 from discreet.query.engine import Stage
 from discreet.query.engines.sql_queries import stored_names
 from discreet.query.sources.protocol import ColumnCompares, NotNull, RowFilter, ScanRequest, SourceColumn, TextEquals
 from discreet.schema.columns import LONGEST_TEXT, ExpressionFacts, Kind
 
-__all__ = ["requests_of", "tables_of"]
+__all__ = ["READ_AS_STORED", "WHOLE_TYPES", "requests_of", "split", "tables_of", "whole_filter"]
 
 _Sign = OneOf["=", "<", "<=", ">", ">="]
 _SIGNS: Mapping[Operator, _Sign] = {
@@ -48,8 +49,12 @@ _SIGNS: Mapping[Operator, _Sign] = {
     Operator.GREATER_OR_EQUAL: ">=",
 }
 _TURNED: Mapping[_Sign, _Sign] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
+WHOLE_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT")
 _EPOCH = date(1970, 1, 1)
+# What else must be kept for a comparison to be kept either way: x > v is, if x <= v is, too.
+_OPPOSITE: Mapping[_Sign, _Sign] = {"=": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+READ_AS_STORED = {"VARCHAR": Kind.TEXT, "BOOLEAN": Kind.BOOLEAN, "DATE": Kind.DATE}
+READ_AS_STORED |= dict.fromkeys(WHOLE_TYPES, Kind.INTEGER)
 
 
 def tables_of(stages: Iterable[Stage]) -> frozenset[str]:
@@ -76,7 +81,7 @@ def _scans(source: Source, conditions: tuple[Expression, ...]) -> Iterator[tuple
         case Table():
             yield source, conditions
         case Filter():
-            yield from _scans(source.source, (*conditions, *_conjuncts(source.condition)))
+            yield from _scans(source.source, (*conditions, *split(source.condition)))
         case Project() | PerUnit() | WithinUnit():
             yield from _scans(source.source, ())
         case Join():
@@ -87,10 +92,11 @@ def _scans(source: Source, conditions: tuple[Expression, ...]) -> Iterator[tuple
                 yield from _scans(part, ())
 
 
-def _conjuncts(condition: Expression) -> Iterator[Expression]:
+def split(condition: Expression) -> Iterator[Expression]:
+    """Take a condition apart: a row for which a conjunction is true is one for which each of its parts is."""
     if isinstance(condition, Apply) and condition.operator is Operator.AND:
         for argument in condition.arguments:
-            yield from _conjuncts(argument)
+            yield from split(argument)
     else:
         yield condition
 
@@ -148,7 +154,7 @@ def _compared(
     facts, stored = column.field.facts, columns[column.column]
     if stored.arrives != stored.read_as:
         return None
-    if stored.arrives in _WHOLE and facts.kind is Kind.INTEGER and type(value) is int:
+    if stored.arrives in WHOLE_TYPES and facts.kind is Kind.INTEGER and type(value) is int:
         return ColumnCompares(column.column, sign, value) if _keeps_side(sign, Fraction(value), facts) else None
     if stored.arrives == "DATE" and facts.kind is Kind.DATE and isinstance(value, date):
         if isinstance(value, datetime) or not _keeps_side(sign, Fraction((value - _EPOCH).days), facts):
@@ -170,6 +176,31 @@ def _keeps_side(sign: _Sign, value: Fraction, facts: ExpressionFacts) -> bool:
         case "<" | "<=":
             return below
     return above and below
+
+
+def whole_filter(condition: Expression, table: Table, columns: Mapping[str, SourceColumn]) -> RowFilter | None:
+    """Return the filter that says the whole of a condition: a row of the table passes it if and only if it is true.
+
+    So it is narrower than what `requests_of` hands on, which every counted row passes and others may. A number that is
+    moved to its bounds must compare as it did before, either way; what is read as NULL must be NULL (of days also:
+    those outside of the years 1 to 9999, which whoever writes the filter leaves out).
+    """
+    by_field = {column.field.name: column for column in table.columns}
+    found = _filter(condition, by_field, columns)
+    if found is None:
+        return None
+    facts = next(by_field[node.name] for node in walk(condition) if isinstance(node, Field)).field.facts
+    stored = columns[found.column]
+    if stored.arrives != stored.read_as or READ_AS_STORED.get(stored.arrives) is not facts.kind:
+        return None
+    if facts.kind in (Kind.INTEGER, Kind.DATE) and facts.members is not None:
+        return None  # Values beyond the list are read as NULL.
+    if isinstance(found, ColumnCompares):
+        value = found.value if isinstance(found.value, int) else (found.value - _EPOCH).days
+        whole = all(bound is None or bound.denominator == 1 for bound in (facts.low, facts.high))
+        if not (whole and _keeps_side(_OPPOSITE[found.sign], Fraction(value), facts)):
+            return None
+    return found
 
 
 def _is_whole_text(value: str) -> bool:

@@ -7,7 +7,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from typing import Any, final
 
@@ -127,28 +127,43 @@ class _ServingWorker:
         said = message.said
         streams, given = said["streams"], said["given"]
         files, out = message.files[len(streams) :], message.files[len(streams) + len(given) :]
+        sums = {name: Streamed(dict(decoded(told))) for name, told in said["sums"].items()}
         for name, file in zip(streams, message.files, strict=False):
-            self._streamed[name].give(os.dup(file))
+            (sums.get(name) or self._streamed[name]).give(os.dup(file))
         for name, file in zip(given, files, strict=False):
             self._given[name] = read_table(file)
         keys = iter(bytes.fromhex(said["secrets"][start : start + 64]) for start in range(0, len(said["secrets"]), 64))
         self._secrets = (Secret(pair) for pair in zip(keys, keys, strict=True))
         deadline = Deadline.after(said["seconds"])
         try:
-            assert self._engine is not None
-            if streams:
-                self._engine.take_streams(streams, deadline=deadline)
-            done = self._do(said["do"], said, deadline, out, blocks)
-            self._engine.forget_streams()
+            with self._asked(sums) as engine:
+                if streams:
+                    engine.take_streams(streams, deadline=deadline)
+                done = self._do(engine, said, deadline, out, blocks)
+                engine.forget_streams()
         finally:
             for file in message.files:
                 os.close(file)
         return {"done": done, "full": self._is_full()}
 
-    def _do(self, what: str, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: ByteBlocks) -> Any:
-        engine, given = self._engine, decoded(said["about"])
-        assert engine is not None
-        match what:
+    @contextmanager
+    def _asked(self, sums: Mapping[str, Streamed]) -> Iterator[DuckDBEngine]:
+        """Give the engine of all tables; of sums that a server made for this question, one that ends with it."""
+        if not sums:
+            assert self._engine is not None
+            yield self._engine
+            return
+        engine = DuckDBEngine(sums, memory=self._memory, threads=self._threads)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+    def _do(
+        self, engine: DuckDBEngine, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: ByteBlocks
+    ) -> Any:
+        given = decoded(said["about"])
+        match said["do"]:
             case "run":
                 (stage,) = given
                 return write_tallied(engine.run(stage, deadline=deadline), stage, blocks)

@@ -10,13 +10,13 @@ import os
 import threading
 from collections.abc import Hashable, Mapping
 from contextlib import ExitStack, suppress
-from typing import Any, final
+from typing import Any, cast, final
 
 from discreet.custodian_debug import ConstantFailure
 from discreet.errors import AnswerFailed
 from discreet.query.engine import Deadline
 from discreet.query.engines.streamed_tables import Streamed
-from discreet.query.sources.protocol import ScanRequest, SourceSnapshot
+from discreet.query.sources.protocol import DataSource, ScanRequest, SourceSnapshot, SummingSnapshot, SumRequest
 
 __all__ = ["StreamFeed"]
 
@@ -26,10 +26,15 @@ _PATIENCE = 10.0  # Seconds, in which a driver that was told to stop does so.
 
 @final
 class StreamFeed:
-    """Feeds the pipes of one question in a thread of its own. `files` are the ends that the worker reads."""
+    """Feeds the pipes of one question in a thread of its own. `files` are the ends that the worker reads.
 
-    def __init__(self, held: Mapping[str, Any], requests: Mapping[str, ScanRequest], deadline: Deadline) -> None:
-        pipes = {name: os.pipe() for name in held if name in requests}  # The order in which they are read.
+    Requests are named by the tables that arrive: rows by the one that they are of, sums by a name of their own.
+    """
+
+    def __init__(
+        self, held: Mapping[str, Any], requests: Mapping[str, ScanRequest | SumRequest], deadline: Deadline
+    ) -> None:
+        pipes = {name: os.pipe() for name in requests}  # The order in which they are read.
         self.files = {name: ends[0] for name, ends in pipes.items()}
         self._ends = {name: ends[1] for name, ends in pipes.items()}
         self._held, self._requests, self._deadline = held, requests, deadline
@@ -92,7 +97,7 @@ class StreamFeed:
         if dict(snapshot.describe(table.source)) != dict(table.columns):
             raise AnswerFailed  # Another schema than was declared on: nothing is read from it.
         rows = 0
-        with snapshot.stream(table.source, self._requests[name]) as batches:
+        with self._batches(snapshot, table.source, self._requests[name]) as batches:
             end = self._ends.pop(name)
             with open(end, "wb") as file:
                 with pa.ipc.new_stream(file, batches.schema) as writer:
@@ -103,7 +108,14 @@ class StreamFeed:
                     raise AnswerFailed
                 file.write(rows.to_bytes(_COUNT, "little"))
 
+    @staticmethod
+    def _batches(snapshot: SourceSnapshot, source: DataSource, request: ScanRequest | SumRequest) -> Any:
+        if isinstance(request, SumRequest):
+            return cast(SummingSnapshot, snapshot).sums(source, request)
+        return snapshot.stream(source, request)
+
     def _table(self, name: str) -> Streamed:
-        held = self._held[name]
+        request = self._requests[name]
+        held = self._held[request.table if isinstance(request, SumRequest) else name]
         assert isinstance(held, Streamed)
         return held

@@ -40,8 +40,9 @@ from discreet.query.engines.tables import (
     kinds_of,
 )
 from discreet.query.policy import PublicTable
-from discreet.query.sources.protocol import ScanRequest
+from discreet.query.sources.protocol import ScanRequest, SumRequest, adds_up
 from discreet.query.sources.scan_requests import requests_of
+from discreet.query.sources.server_sums import ServerStage, added_by_servers
 from discreet.query.workers.messages import (
     Block,
     Message,
@@ -340,6 +341,9 @@ class WorkerEngine:
         return int(self._ask("public_rows", (table,), [table]))
 
     def run(self, stage: Stage, *, deadline: Deadline) -> ExactCounts:
+        added = self._added([stage])
+        if added is not None:
+            return self._run_added(added, deadline)[0]
         streams = self._streams([stage])
         with self._asked("run", (stage,), list(self._held), deadline, secrets=_secrets([stage]), streams=streams) as (
             said,
@@ -349,12 +353,23 @@ class WorkerEngine:
 
     def run_all(self, stages: Sequence[Stage], *, deadline: Deadline) -> tuple[ExactCounts, ...]:
         about = tuple(stages)
+        added = self._added(about)
+        if added is not None:
+            return self._run_added(added, deadline)
         streams = self._streams(about)
         with self._asked("run_all", about, list(self._held), deadline, secrets=_secrets(about), streams=streams) as (
             said,
             blocks,
         ):
             return tuple(read_tallied(one, blocks, stage) for one, stage in zip(said, about, strict=True))
+
+    def _run_added(self, added: Sequence[ServerStage], deadline: Deadline) -> tuple[ExactCounts, ...]:
+        """Have servers add up, and count what arrives."""
+        about, streams = tuple(one.asked for one in added), {one.name: one.request for one in added}
+        sums = {one.name: encoded(tuple(one.columns.items())) for one in added}
+        with self._asked("run_all", about, [], deadline, streams=streams, sums=sums) as (said, blocks):
+            found = [read_tallied(one, blocks, stage) for one, stage in zip(said, about, strict=True)]
+        return tuple(one.counts(counted) for one, counted in zip(added, found, strict=True))
 
     def first_groups(self, stage: Stage, most: int, *, deadline: Deadline) -> pa.Table:
         """Return of every unit its first groups, in the order of a public key. It names units: it is private."""
@@ -421,6 +436,15 @@ class WorkerEngine:
         held = {name: table.columns for name, table in self._held.items() if isinstance(table, Streamed)}
         return requests_of(stages, held) if held else {}
 
+    def _added(self, stages: Sequence[Stage]) -> tuple[ServerStage, ...] | None:
+        """Say what servers add up for some stages; None where rows are streamed, or are here."""
+        held = {
+            name: table.columns
+            for name, table in self._held.items()
+            if isinstance(table, Streamed) and table.source is not None and adds_up(table.source)
+        }
+        return added_by_servers(stages, held) if held else None
+
     def _table(
         self,
         what: str,
@@ -449,7 +473,8 @@ class WorkerEngine:
         deadline: Deadline,
         *,
         secrets: str = "",
-        streams: Mapping[str, ScanRequest] | None = None,
+        streams: Mapping[str, ScanRequest | SumRequest] | None = None,
+        sums: Mapping[str, Any] | None = None,
         out: int | None = None,
     ) -> Iterator[tuple[Any, Any]]:
         """Have a worker do something. One that failed, or that is nearly full, is not asked again."""
@@ -462,6 +487,7 @@ class WorkerEngine:
                 "do": what,
                 "about": encoded(about),
                 "streams": list(feed.files),
+                "sums": dict(sums or {}),
                 "given": list(new),
                 "secrets": secrets,
                 "seconds": deadline.left,
