@@ -28,17 +28,17 @@ quick: $(VENV)/.ready  ## The first case of every test that is not long. FLOOR=q
 	$(BIN)/python -m pytest -q -n 2 $(if $(FLOOR),--quick 3 tests/$(FLOOR),--quick 1)
 
 test: $(VENV)/.ready  ## The tests, on two cores; what could not be run is named. FULL=1: the slow ones as well, and nothing may be skipped.
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup $(if $(FULL),-m "not soak" --nothing-skipped,-m "not slow and not soak")
+	$(BIN)/python -m pytest -q -n 2 $(if $(FULL),-m "not soak" --nothing-skipped,-m "not slow and not soak")
 
 slow: $(VENV)/.ready  ## Only the slow tests, which FULL=1 adds.
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m slow
+	$(BIN)/python -m pytest -q -n 2 -m slow
 
 soak: $(VENV)/.ready  ## Kills, races and fuzz at other moments and with other inputs in every round, for MINUTES=60. ONLY=… names files or folders.
 	$(BIN)/python scripts/soak.py --minutes $(or $(MINUTES),60) $(ONLY)
 
 # Outputs under recorded bytes and measured figures are compared with the pinned versions only.
 test-oldest: $(OLDEST)/.ready  ## The tests that draw no samples, with every dependency at its floor.
-	$(OLDEST)/bin/python -m pytest -q -n 2 --dist loadgroup -m "not slow and not statistical" --ignore tests/goldens
+	$(OLDEST)/bin/python -m pytest -q -n 2 -m "not slow and not statistical" --ignore tests/goldens
 
 goldens: $(VENV)/.ready  ## Outputs under recorded bytes are what they were. DO=record writes them anew, ONLY=… names families.
 	$(BIN)/python scripts/goldens.py $(or $(DO),compare) $(ONLY)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 from postgres_cluster import postgres_cluster, postgres_database  # noqa: F401
-from spark_session import spark  # noqa: F401
+from spark_session import spark, spark_sessions  # noqa: F401
 
 # Two processes share two cores. Matrix libraries that start a thread for each core would wait for each other; they read
 # this when they are loaded, and so do processes that tests start.
@@ -62,6 +62,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if quick and seen[test] <= cases else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give all tests of Spark to one process, which starts it once.
+
+    Marks of groups do not reach the scheduler under pytest 9.2 (pytest-xdist issue 1386); names of tests do.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "spark" if "spark" in nodeid.lower() else nodeid
+
+    return Scheduling(config, log) if config.getoption("dist") in {"load", "loadgroup"} else None
 
 
 @pytest.hookimpl(wrapper=True)

@@ -74,7 +74,8 @@ class SpreadHere:
         rows = stages[0].unit is None
         reports = self._of_rows(question) if rows else self._of_parts(question)
         reports = self._spoil([Report.from_bytes(report.to_bytes()) for report in reports])
-        check_sources(reports) if rows else check_parts(reports, self._parts)
+        many = self._sources * len(question.tables)
+        check_sources(reports, many) if rows else check_parts(reports, self._parts, many)
         states = [report.states for report in reports if report.states]
         return put_together(question.stages, states or [count_nobody(question)])
 

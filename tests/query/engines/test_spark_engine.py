@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Mapping
 from contextlib import closing
 from fractions import Fraction
 from functools import partial
@@ -12,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from agreement_questions import few, worlds
@@ -20,13 +20,15 @@ from engine_small import SMALL, small_source, small_world
 from engine_trees import column, field, plain, run, stage, table
 from engines_agree import agree
 from recorded import Recorded, replayed
+from spark_faults import loses_rows, routes_by_rows, vanishes, weighs
+from spark_questions import frames, session_on
 from spark_session import spark_table
 from system_parts import needs_spark
 
 import discreet as dp
 from discreet.errors import AnswerFailed, Refused
 from discreet.query.ast import Join, JoinKind
-from discreet.query.engine import Deadline
+from discreet.query.engine import Deadline, Stage
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.policy import PublicTable
 from discreet.query.spark import spark_engine
@@ -34,23 +36,14 @@ from discreet.query.spark.plan_rules import check_cluster
 from discreet.query.spark.spark_engine import SparkEngine
 from discreet.schema.columns import Kind
 
-pytestmark = [needs_spark, pytest.mark.xdist_group("spark")]
-FOLDERS = iter(range(10**9))
+pytestmark = needs_spark
+WHO, X = field("who", Kind.INTEGER), field("x", Kind.INTEGER)
+OF_UNITS, OF_ROWS = (stage(table("t", WHO, X, unit=unit), unit=unit) for unit in ("who", None))
 
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
     return tmp_path
-
-
-def frames(session: Any, folder: Path, tables: Mapping[str, Any]) -> dict[str, Any]:
-    """Write private tables to files that Spark reads; public ones stay as they are."""
-    here = folder / str(next(FOLDERS))
-    here.mkdir()
-    return {
-        name: one if isinstance(one, PublicTable) else spark_table(session, here, name, one)
-        for name, one in tables.items()
-    }
 
 
 @pytest.mark.slow
@@ -106,6 +99,26 @@ def test_an_empty_table_is_counted(spark: Any, place: Path) -> None:
             assert plain(run(engine, asked))[()]["rows"] == 0
 
 
+def test_rows_in_plans_and_single_partitions_are_counted(spark: Any) -> None:
+    """Spark may put partitions of several tables together where each has one."""
+    other, points = field("o.who", Kind.INTEGER), field("o.x", Kind.INTEGER)
+    both = Join(
+        table("t", WHO, X, unit="who"),
+        table("u", other, points, unit="o.who", prefix="o."),
+        JoinKind.INNER,
+        ((WHO, other),),
+    )
+    asked = stage(both, unit="who", columns=[column(points, 0, 9)], max_rows=9)
+    few = spark.range(0, 9, 1, 1).selectExpr("id % 3 AS who", "id AS x")
+    listed = spark.sql("SELECT * FROM VALUES (0L, 4L), (1L, 5L) AS v(who, x)")
+    none = listed.where("who > 7")
+    for one, another, rows in ((few, listed, 6), (few, few, 27), (listed, listed, 2), (few, none, 0)):
+        with closing(SparkEngine({"t": one, "u": another})) as engine:
+            assert plain(run(engine, asked))[()]["rows"] == rows
+            rows_of = plain(run(engine, stage(table("t", WHO, X), columns=[column(X, 0, 9)])))[()]["rows"]
+            assert rows_of == (9 if one is few else 2)
+
+
 TYPES = {
     "byte": pa.array([1, None, -3], pa.int8()),
     "whole": pa.array([2**62, -(2**62), None], pa.int64()),
@@ -130,6 +143,84 @@ def test_every_type_is_read_as_here(spark: Any, place: Path) -> None:
             table("t", *fields, unit="who"), unit="who", keys=[(one, None) for one in fields[1:]], max_groups=9
         )
         assert plain(run(there, asked)) == plain(run(here, asked))
+
+
+@pytest.mark.slow
+def test_one_unit_of_ten_million_rows_is_counted_within_two_gigabytes(
+    spark: Any, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All its rows are in one partition, and so in one process."""
+    rows = np.arange(10**7)
+    world = {"t": pa.table({"who": np.zeros(rows.size, np.int64), "x": rows * 7919 % 1009, "y": rows % 13 / 4})}
+    who, x, y = field("who", Kind.INTEGER), field("x", Kind.INTEGER), field("y", Kind.REAL)
+    columns = [column(x, 0, 2000, distinct=True), column(y, 0, 4, step=Fraction(1, 4))]
+    asked = stage(
+        table("t", who, x, y, unit="who"), unit="who", keys=[(y, None)], columns=columns, max_groups=3, max_rows=5
+    )
+    peaks = place / "peaks"
+    peaks.mkdir()
+    monkeypatch.setattr(spark_engine, "count_part", partial(weighs, peaks, "count_part"))
+    found = []
+    for engine in (DuckDBEngine(world), SparkEngine(frames(spark, place, world))):
+        with closing(engine), replayed("whale"):
+            found.append(plain(engine.run(asked, deadline=Deadline.after(1200))))
+    assert found[0] == found[1]
+    assert sum(group["units"] for group in found[0].values()) == 3
+    peak = max(int(file.read_text()) for file in peaks.iterdir())
+    print(f"{peak / 1e9:.2f} GB at most in a process of a task")
+    assert peak < 2 << 30
+
+
+# --- mistakes that are planted ---
+
+
+@pytest.mark.parametrize("fault", [routes_by_rows, loses_rows])
+def test_a_wrong_partitioner_and_lost_rows_are_refused(
+    spark: Any, place: Path, monkeypatch: pytest.MonkeyPatch, fault: Any
+) -> None:
+    frame = spark_table(spark, place, "t", pa.table({"who": [1, 2, 3] * 9, "x": list(range(27))}))
+    with closing(SparkEngine({"t": frame}, parts=2)) as engine:
+        run(engine, OF_UNITS)
+        monkeypatch.setattr(spark_engine, "route", fault)
+        with pytest.raises(AnswerFailed):
+            run(engine, OF_UNITS)
+
+
+SPOILT = {
+    "the first partition is dropped": lambda frame: frame.where("spark_partition_id() > 0"),
+    "the last partition is dropped": lambda frame: frame.where("spark_partition_id() < 1"),
+    "tasks run twice and are counted twice": lambda frame: frame.selectExpr("explode(array(report, report))"),
+}
+
+
+@pytest.mark.parametrize("asked", [OF_UNITS, OF_ROWS], ids=["units", "rows"])
+@pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
+def test_reports_that_are_lost_or_doubled_are_refused(
+    view: Any, monkeypatch: pytest.MonkeyPatch, spoil: Any, asked: Stage
+) -> None:
+    way = "_of_rows" if asked.unit is None else "_of_parts"
+    whole = getattr(SparkEngine, way)
+    monkeypatch.setattr(SparkEngine, way, lambda *words: spoil(whole(*words)))
+    with closing(SparkEngine({"t": view}, parts=2)) as engine, pytest.raises(AnswerFailed):
+        run(engine, asked)
+
+
+@pytest.mark.parametrize("adapts", ["true", "false"])
+def test_a_source_of_which_nothing_arrives_is_missed(
+    spark: Any, view: Any, monkeypatch: pytest.MonkeyPatch, adapts: str
+) -> None:
+    """Neither its rows nor its word how many there are: all parts agree, and only the number of sources tells."""
+    monkeypatch.setattr(spark_engine, "route", vanishes)
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", adapts)
+    try:
+        with closing(SparkEngine({"t": view}, parts=2)) as engine, pytest.raises(AnswerFailed):
+            run(engine, OF_UNITS)
+        monkeypatch.undo()
+        with closing(SparkEngine({"t": view}, parts=2)) as engine:
+            run(engine, OF_UNITS)
+    finally:
+        spark.conf.set("spark.sql.adaptive.enabled", before)
 
 
 # --- refusals ---
@@ -259,18 +350,6 @@ def test_executors_with_other_versions_are_refused(spark: Any, view: Any, monkey
     monkeypatch.setattr(spark_engine, "versions", lambda: ["numpy 0"])
     with pytest.raises(Refused, match="do not have what the driver has"):
         SparkEngine({"t": view})
-
-
-def session_on(frame: Any, unit: Any = None) -> dp.Session:
-    return dp.Session(
-        {"v": frame},
-        unit=unit or dp.Unit("who", max_groups=1, max_rows_per_group=1),
-        budget=dp.Budget(epsilon=10) if unit is None else (dp.Budget(epsilon=10), dp.Budget(epsilon=10)),
-        ledger="memory",
-        dataset="d",
-        principal="p",
-        columns={"x": dp.between(0, 9)} if unit is None else {},
-    )
 
 
 def test_what_is_not_spread_yet_is_refused_before_the_charge(view: Any) -> None:

@@ -170,6 +170,9 @@ def test_nothing_spoiled_is_counted() -> None:
             lambda reports: [replace(reports[0], sources=reports[0].sources[:-1]), *reports[1:]], id="a lost source"
         ),
         pytest.param(
+            lambda reports: [replace(one, sources=one.sources[:-1]) for one in reports], id="a source lost everywhere"
+        ),
+        pytest.param(
             lambda reports: [replace(one, parts=(number,)) for number, one in enumerate([reports[1], *reports[1:]])],
             id="the same units under another number",
         ),
@@ -184,6 +187,7 @@ def test_what_is_lost_or_doubled_is_refused(spoil: Callable[[list[Report]], list
     "spoil",
     [
         pytest.param(lambda reports: reports[1:], id="lost"),
+        pytest.param(lambda reports: [one for one in reports if one.parts != (2,)], id="the last source lost"),
         pytest.param(lambda reports: [*reports, reports[0]], id="doubled"),
         pytest.param(lambda reports: [one for one in reports if one.states], id="no end"),
     ],

@@ -53,13 +53,15 @@ class Report:
         )
 
 
-def check_parts(reports: Sequence[Report], parts: int) -> None:
-    """Refuse a part that is missing or counted twice, one that lacks a source, and a unit in two tasks.
+def check_parts(reports: Sequence[Report], parts: int, sources: int) -> None:
+    """Refuse a part that is missing or counted twice, one that lacks one of so many sources, and a unit in two tasks.
 
     Digests are of what tells units apart in the count, not of what routed them: a rule that routes one unit to two
     tasks is found here. Of a task with very many units the least digests are compared, the same units in all tasks.
     """
     if sorted(part for report in reports for part in report.parts) != list(range(parts)):
+        raise AnswerFailed
+    if any(len({*report.sources}) != sources for report in reports if report.parts):
         raise AnswerFailed
     if len({report.sources for report in reports if report.parts}) > 1:
         raise AnswerFailed
@@ -68,8 +70,8 @@ def check_parts(reports: Sequence[Report], parts: int) -> None:
         raise AnswerFailed
 
 
-def check_sources(reports: Sequence[Report]) -> None:
-    """Refuse what is missing or counted twice of rows that were counted where they are.
+def check_sources(reports: Sequence[Report], sources: int) -> None:
+    """Refuse what is missing or counted twice of rows that were counted where they are, in so many sources.
 
     A source numbers what it counted from 0 on, and says last how much there was.
     """
@@ -77,7 +79,7 @@ def check_sources(reports: Sequence[Report]) -> None:
     for report in reports:
         (source,) = report.parts
         by_source.setdefault(source, []).append(report.sources)
-    if sorted(by_source) != list(range(len(by_source))):
+    if sorted(by_source) != list(range(sources)):
         raise AnswerFailed
     for turns in by_source.values():
         last = [one for one in turns if len(one) > 1]

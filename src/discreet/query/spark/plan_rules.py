@@ -13,7 +13,7 @@ from typing import Any
 
 from discreet.errors import Refused
 
-__all__ = ["check_cluster", "check_plan", "files_of", "infers_types"]
+__all__ = ["check_cluster", "check_plan", "files_of", "infers_types", "partitions_read"]
 
 _ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View", "Union", "LocalRelation", "Range", "ResolvedHint"}
 _FORMATS = {"ParquetFileFormat", "OrcFileFormat", "CSVFileFormat", "JsonFileFormat", "TextFileFormat"}
@@ -103,6 +103,27 @@ def files_of(frame: Any, *, now: bool) -> tuple[tuple[str, int, int], ...]:
                     status = path.getFileSystem(session.sessionState().newHadoopConf()).getFileStatus(path)
                 found.append((path.toString(), status.getLen(), status.getModificationTime()))
     return tuple(found)
+
+
+def partitions_read(frame: Any) -> int:
+    """Return how many partitions went into a DataFrame that was collected: those before its shuffle, if it has one."""
+    query = frame._jdf.queryExecution()
+    for node in _steps(query.executedPlan()):
+        if _name(node) == "ShuffleExchangeExec":
+            return int(node.numMappers())
+    return int(query.toRdd().getNumPartitions())
+
+
+def _steps(node: Any) -> Iterator[Any]:
+    """Walk the steps that were run, also those that Spark put into stages meanwhile."""
+    yield node
+    kind = _name(node)
+    if kind == "AdaptiveSparkPlanExec":
+        yield from _steps(node.executedPlan())
+    elif kind.endswith("QueryStageExec"):
+        yield from _steps(node.plan())
+    for child in _each(node.children()):
+        yield from _steps(child)
 
 
 def _refused(table: str, what: str, reason: str) -> Refused:

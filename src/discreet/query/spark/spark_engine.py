@@ -42,7 +42,7 @@ from discreet.query.spark.partition_tasks import (
     route,
     versions,
 )
-from discreet.query.spark.plan_rules import check_cluster, check_plan, files_of, infers_types
+from discreet.query.spark.plan_rules import check_cluster, check_plan, files_of, infers_types, partitions_read
 from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ _KEY = 32  # bytes
 _BEAT = 0.1  # seconds
 _PART = 1 << 26  # Bytes of files for each part.
 _MOST_PARTS = 4096
+_ANCHORS = 2  # Partitions of the driver's word which parts there are: Spark unites single ones with those of tables.
 _TYPES = {
     *("boolean", "byte", "short", "integer", "long", "float", "double"),
     *("string", "char", "varchar", "date", "timestamp", "timestamp_ntz"),
@@ -216,16 +217,17 @@ class SparkEngine:
             asked = self._of_rows(question, told) if rows else self._of_parts(question, told)
             with _job(context, deadline, self._progress):
                 reports = [Report.from_bytes(bytes(row[0])) for row in asked.collect()]
+                read = partitions_read(asked)
         finally:
             with suppress(Exception):
                 told.destroy()
-        check_sources(reports) if rows else check_parts(reports, question.parts)
+        check_sources(reports, read) if rows else check_parts(reports, question.parts, read - _ANCHORS)
         states = [report.states for report in reports if report.states]
         return put_together(question.stages, states or [count_nobody(question)])
 
     def _of_parts(self, question: Question, told: Any) -> Any:
         """Route rows to the parts of their units, and count every part in one task."""
-        anchors = self._spark.range(0, question.parts, 1, 1).selectExpr(
+        anchors = self._spark.range(0, question.parts, 1, _ANCHORS).selectExpr(
             *("CAST(id AS INT) AS part", "-1 AS source", "-1 AS table", f"{ANCHOR} AS place"),
             *("CAST(0 AS BIGINT) AS rows", "CAST(NULL AS BINARY) AS body"),
         )
