@@ -17,12 +17,13 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+from agreement_questions import NASTY, NASTY_COLUMNS, worlds
 from engine_trees import column, field, plain, run, stage, table
 from engines_agree import differing
 from postgres_cluster import Cluster
 from postgres_tables import load
 from system_parts import needs_postgres
-from test_engines_agree import ANY_CASE, LIMITS, TEXTS, asked_of_nasty, nasty, session, there
+from test_engines_agree import ANY_CASE, TEXTS
 
 import discreet as dp
 from benchmarks.corpus.policies import DATASETS
@@ -101,29 +102,30 @@ def asked_of_rows(every: int) -> list[tuple[str, str | None]]:
     return found[::every]
 
 
-def nasty_rows() -> pa.Table:
-    """Add a column whose sums come in two halves."""
-    rows = nasty()
-    whole = pa.array([(1 << 31) - 1, -(1 << 31), 0, None, 5, -5, 1 << 20, 7] * 12, pa.int32())
-    return rows.append_column("whole", whole)
+WHOLE = pa.array([(1 << 31) - 1, -(1 << 31), 0, None, 5, -5, 1 << 20, 7] * 12, pa.int32())
+ROWS = NASTY.append_column("whole", WHOLE)  # Its sums come in two halves.
+COLUMNS = NASTY_COLUMNS | {"whole": dp.between(-1_000_000, 1_000_000, step=1, whole=True), "who": dp.text()}
+LIMITS = {"max_groups": 3, "max_rows": 4, "epsilon": 10_000}
 
 
-@pytest.fixture
-def declared(monkeypatch: pytest.MonkeyPatch) -> None:
-    import test_engines_agree
-
-    columns = test_engines_agree.COLUMNS | {"whole": dp.between(-1_000_000, 1_000_000, step=1, whole=True)}
-    monkeypatch.setattr(test_engines_agree, "COLUMNS", columns | {"who": dp.text()})
+def opened_rows(table: Any) -> dp.Session:
+    return dp.Session(
+        {"t": table},
+        unit="row",
+        budget=dp.Budget(epsilon=10_000, delta="1e-2"),
+        columns=COLUMNS,
+        ledger="memory",
+        dataset="nasty",
+        principal="analyst",
+    )
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("every", [61, pytest.param(7, marks=pytest.mark.slow)])
-@pytest.mark.usefixtures("declared")
 def test_nasty_rows_are_added_up_alike(dsn: str, added: list[Any], every: int) -> None:
-    rows = nasty_rows()
-    source = load(dsn, rows, types={"who": TEXTS[1], "city": TEXTS[1]})
-    asked = [*asked_of_rows(every), *asked_of_nasty(1)]
-    with session(rows, "row") as one, session(source, "row") as other:
+    source = load(dsn, ROWS, types={"who": TEXTS[1], "city": TEXTS[1]})
+    asked = [*asked_of_rows(every), *worlds()["nasty row"].asked[::4]]
+    with opened_rows(ROWS) as one, opened_rows(source) as other:
         assert differing(one, other, asked) == []
         pushed = len(added)
         with Streaming():
@@ -138,7 +140,11 @@ def test_the_corpus_is_added_up_alike(dsn: str, name: str, added: list[Any]) -> 
     """Whatever its unit is: here every row is one."""
     dataset, tables = replace(DATASETS[name], unit="row"), make_world(DATASETS[name], "whole")
     asked = [(query.sql, "1e-6" if query.unknown_keys else None) for query in queries() if query.dataset == name]
-    with opened(dataset, tables, **LIMITS) as one, opened(dataset, there(dsn, tables), **LIMITS) as other:
+    there = {
+        name: load(dsn, rows, types={c.name: TEXTS[1] for c in rows.schema if c.type == "string"})
+        for name, rows in tables.items()
+    }
+    with opened(dataset, tables, **LIMITS) as one, opened(dataset, there, **LIMITS) as other:
         assert differing(one, other, asked, answered=0.2) == []
     assert added  # at least one of them
 
@@ -232,8 +238,7 @@ def test_what_runs_at_the_deadline_is_cancelled_there(dsn: str, added: list[Any]
 
 
 def test_what_cannot_be_added_up_exactly_is_streamed(dsn: str, added: list[Any]) -> None:
-    rows = nasty_rows()
-    source = load(dsn, rows)
+    source = load(dsn, ROWS)
     small, real = field("small", Kind.INTEGER, -7, 1000), field("real", Kind.REAL, -10, 10)
     city = field("city", Kind.TEXT)
     base = table("t", small, real, city)
@@ -249,7 +254,7 @@ def test_what_cannot_be_added_up_exactly_is_streamed(dsn: str, added: list[Any])
         stage(table("t", small, real, city, unit="city"), unit="city", max_rows=3),
         stage(Project(base, (Named(field("y", Kind.INTEGER, -7, 1000), small),))),
     ]
-    with closing(DuckDBEngine({"t": rows})) as here, closing(WorkerEngine({"t": source})) as engine:
+    with closing(DuckDBEngine({"t": ROWS})) as here, closing(WorkerEngine({"t": source})) as engine:
         for asked in streamed[:8]:
             assert plain(run(engine, asked)) == plain(run(here, asked))
         for asked in streamed[8:]:
@@ -292,14 +297,12 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("mistake", PLANTED)
-@pytest.mark.usefixtures("declared")
 def test_a_mistake_of_the_statement_is_found(dsn: str, mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = nasty_rows()
-    source = load(dsn, rows, types={"city": TEXTS[1]}, name="planted")
+    source = load(dsn, ROWS, types={"city": TEXTS[1]}, name="planted")
     with (
         psycopg.connect(dsn, autocommit=True) as connection,
-        session(rows, "row") as one,
-        session(source, "row") as other,
+        opened_rows(ROWS) as one,
+        opened_rows(source) as other,
     ):
         connection.execute("UPDATE planted SET day = 'infinity' WHERE day IS NULL")
         planted, sql = PLANTED[mistake]
@@ -310,7 +313,6 @@ def test_a_mistake_of_the_statement_is_found(dsn: str, mistake: str, monkeypatch
         connection.execute("DROP TABLE planted")
 
 
-@pytest.mark.usefixtures("declared")
 def test_floats_that_were_added_up_there_would_be_found(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Grouped by a server -0 and 0 are one value, and which of the two arrives is left to it; sums are rounded."""
     monkeypatch.setitem(scan_requests.READ_AS_STORED, "FLOAT", Kind.REAL)
