@@ -142,13 +142,12 @@ def test_a_machine_that_saw_more_takes_no_word_from_one_that_did_not(server_plac
             assert isinstance(store, PostgresStore)
             store._is_crowded = store is book._store
         here = other._store._connected()  # type: ignore[attr-defined]
-        here.execute("SELECT pg_advisory_lock(%s)", here.turn)
+        here.execute("SELECT pg_advisory_lock(%s)", here.gate)
         thread = threading.Thread(target=waits, args=(book,))
         thread.start()
         while not here.execute("SELECT FROM {s}.requests").fetchall():
             time.sleep(0.01)
-        charge(other)  # decides both
-        here.execute("SELECT pg_advisory_unlock(%s)", here.turn)
+        charge(other)  # decides both, and leaves the gate
         thread.join()
         assert other.spent().charges == 2
     assert len(told) == 1
@@ -343,7 +342,7 @@ def test_requests_are_read_as_they_were_written() -> None:
 
 
 def waiting(place: str, body: str) -> None:
-    changed(place, f"INSERT INTO requests (id, body) VALUES (gen_random_uuid(), '{body}')")
+    changed(place, f"INSERT INTO requests (id, since, body) VALUES (gen_random_uuid(), 0, '{body}')")
 
 
 def test_a_request_that_nobody_can_read_is_left_to_whoever_asked(server_place: str) -> None:

@@ -183,6 +183,11 @@ def test_a_connection_that_is_lost_at_any_call_charges_once(
     assert survived(server_place, what, crowded, 1, monkeypatch) >= 15
 
 
+def decided_alone(self: PostgresStore, asked: Any) -> Any:
+    with self._writing() as rows:
+        return asked.request.decide(rows)
+
+
 def test_a_commit_that_is_lost_is_looked_up_until_it_is_known(
     server_place: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -200,7 +205,7 @@ def test_a_commit_that_is_lost_is_looked_up_until_it_is_known(
         return real(self, text, *values)
 
     with Ledger.open(server_place, ACCOUNT) as book:
-        monkeypatch.setattr(PostgresStore, "_decide_all", lambda *_: None)
+        monkeypatch.setattr(PostgresStore, "_attempt", decided_alone)
         monkeypatch.setattr(_Connected, "execute", unlucky)
         book.charge(SMALL, relation=ADD, purpose="q")
         assert len(lost) == 2
@@ -212,9 +217,9 @@ def test_a_turn_that_was_given_to_a_client_that_was_interrupted_is_free_again(
 ) -> None:
     real = _Connected.ask
 
-    def interrupted(self: Any, statements: str) -> Any:
-        found = real(self, statements)
-        if "decision" in statements:
+    def interrupted(self: Any, statement: str, *values: Any) -> Any:
+        found = real(self, statement, *values)
+        if ".asked(" in statement:
             raise KeyboardInterrupt
         return found
 
@@ -227,8 +232,9 @@ def test_a_turn_that_was_given_to_a_client_that_was_interrupted_is_free_again(
         store = two._store
         assert isinstance(store, PostgresStore)
         here = store._connected()
-        assert here.execute("SELECT pg_try_advisory_lock(%s)", here.turn).fetchone()[0]
-        here.execute("SELECT pg_advisory_unlock(%s)", here.turn)
+        for lock in (here.gate, here.turn):
+            here.execute("SELECT pg_advisory_lock(%s)", lock)
+            here.execute("SELECT pg_advisory_unlock(%s)", lock)
         two.charge(SMALL, relation=ADD, purpose="q")
         assert two.spent().charges == 1  # What was interrupted was withdrawn.
 

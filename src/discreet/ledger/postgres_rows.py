@@ -8,7 +8,9 @@ refused takes back what it had written here, and the others go on.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import LedgerDamaged
@@ -20,14 +22,16 @@ from discreet.ledger.requests import AnswerRequest, ChargeRequest, ClaimRequest
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["FORMAT", "TABLES", "Missing", "PostgresRows", "clear", "named", "plain"]
+__all__ = ["FORMAT", "STUCK", "Missing", "PostgresRows", "clear", "named", "plain", "tables"]
 
-FORMAT = 1
+FORMAT = 2
+_KEPT, _STEP = 500_000, 20_000  # outcomes are kept for so many entries, and forgotten so many at a time
 
-# Whoever has the gate decides. The turn says who of those who wait goes to it, so that not all of them do.
+# Whoever has the gate, an exclusive lock, decides. Those who wait share it: they pass as soon as a decision is
+# committed, all at once, and look. The turn says who of those that find nothing goes to the gate next.
 # Keys, names and scopes can be longer than an index takes, so each is found by its hash. Waiting requests need not
-# survive a crash of the server: whoever waits asks again. What was decided does, for as long as the ledger.
-TABLES = """
+# survive a crash of the server: whoever waits asks again. What was decided does, until nobody can ask for it.
+_TABLES = """
 CREATE SCHEMA IF NOT EXISTS {s};
 CREATE TABLE {s}.ledger (only_one boolean PRIMARY KEY CHECK (only_one), format integer NOT NULL, idx bigint NOT NULL,
     hash text NOT NULL, time bigint NOT NULL);
@@ -47,86 +51,158 @@ CREATE INDEX claims_by_dataset ON {s}.claims (dataset_id);
 CREATE TABLE {s}.outcomes (id uuid PRIMARY KEY, told text, idx bigint NOT NULL, hash text NOT NULL);
 CREATE UNLOGGED TABLE {s}.requests (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid UNIQUE NOT NULL,
     body text NOT NULL);
-CREATE FUNCTION {s}.decision(asked uuid, turn bigint, anchored bigint) RETURNS json LANGUAGE plpgsql AS '
-    DECLARE found json; BEGIN
-    PERFORM pg_advisory_lock(turn);
-    SELECT json_build_array(told, idx, hash, (SELECT e.hash FROM {s}.entries e WHERE e.idx = anchored)) INTO found
-        FROM {s}.outcomes WHERE id = asked;
-    IF found IS NOT NULL THEN PERFORM pg_advisory_unlock(turn); END IF;
-    RETURN found; END';
-CREATE FUNCTION {s}.looked(p json) RETURNS json LANGUAGE sql AS $$
-    SELECT json_build_object(
-    'account', (SELECT json_object_agg(id, declared) FROM {s}.accounts
-        WHERE id IN (SELECT json_array_elements_text(p->'account'))),
-    'sums', (SELECT json_object_agg(id, body) FROM {s}.sums
-        WHERE id IN (SELECT json_array_elements_text(p->'sums'))),
-    'key', (SELECT json_object_agg(key_id, idx) FROM {s}.charges
-        WHERE key_id IN (SELECT json_array_elements_text(p->'key'))),
-    'entry', (SELECT json_object_agg(idx, json_build_array(body, hash)) FROM {s}.entries
-        WHERE idx IN (SELECT json_array_elements_text(p->'entry')::bigint)),
-    'answer', (SELECT json_object_agg(charge, body) FROM {s}.answers
-        WHERE charge IN (SELECT json_array_elements_text(p->'answer')::bigint))) $$;
-CREATE FUNCTION {s}.opened(asked uuid, gate bigint, waits boolean, most integer, p json) RETURNS json
-    LANGUAGE plpgsql AS $$ BEGIN
-    IF waits THEN PERFORM pg_advisory_xact_lock(gate);
-    ELSIF NOT pg_try_advisory_xact_lock(gate) THEN RETURN NULL; END IF;
-    RETURN json_build_object(
-    'told', (SELECT json_build_array(told, idx, hash) FROM {s}.outcomes WHERE id = asked),
-    'head', (SELECT json_build_array(idx, hash, time, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint)
-        FROM {s}.ledger),
-    'waiting', (SELECT json_agg(json_build_array(w.number, w.id, w.body,
-        EXISTS (SELECT FROM {s}.outcomes o WHERE o.id = w.id)) ORDER BY w.number)
-        FROM (SELECT * FROM {s}.requests ORDER BY number LIMIT most) w),
-    'found', {s}.looked(p)); END $$;
-CREATE FUNCTION {s}.written(p json) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
-    INSERT INTO {s}.entries SELECT * FROM json_to_recordset(p->'entries')
-        AS x(idx bigint, hash text, time bigint, body text);
-    IF p->'answers' IS NOT NULL THEN
-        INSERT INTO {s}.answers SELECT * FROM json_to_recordset(p->'answers') AS x(charge bigint, body text);
-    END IF;
-    IF p->'accounts' IS NOT NULL THEN
-        INSERT INTO {s}.accounts SELECT * FROM json_to_recordset(p->'accounts')
-            AS x(id text, dataset text, declared text)
-            ON CONFLICT (id) DO UPDATE SET declared = excluded.declared;
-    END IF;
-    IF p->'sums' IS NOT NULL THEN
-        INSERT INTO {s}.sums SELECT * FROM json_to_recordset(p->'sums')
-            AS x(id text, dataset text, scope text, body text) ON CONFLICT (id) DO UPDATE SET body = excluded.body;
-    END IF;
-    IF p->'charges' IS NOT NULL THEN
-        INSERT INTO {s}.charges SELECT * FROM json_to_recordset(p->'charges')
-            AS x(idx bigint, dataset text, key text, question text, key_id text, question_id text);
-    END IF;
-    IF p->'ended' IS NOT NULL THEN
-        DELETE FROM {s}.claims WHERE charge IN (SELECT json_array_elements_text(p->'ended')::bigint);
-    END IF;
-    IF p->'claims' IS NOT NULL THEN
-        INSERT INTO {s}.claims SELECT * FROM json_to_recordset(p->'claims') AS x(charge bigint, idx bigint,
-            dataset text, dataset_id text, principal text, until bigint, process text, part bigint, failed boolean,
-            counts boolean);
-    END IF;
-    IF p->'outcomes' IS NOT NULL THEN
-        INSERT INTO {s}.outcomes SELECT * FROM json_to_recordset(p->'outcomes')
-            AS x(id uuid, told text, idx bigint, hash text);
-    END IF;
-    IF p->'done' IS NOT NULL THEN
-        DELETE FROM {s}.requests WHERE number IN (SELECT json_array_elements_text(p->'done')::bigint);
-    END IF;
-    UPDATE {s}.ledger SET idx = (p->>'idx')::bigint, hash = p->>'hash', time = (p->>'time')::bigint
-        WHERE idx = (p->>'before')::bigint AND hash = p->>'before_hash';
-    IF NOT FOUND THEN RAISE EXCEPTION 'somebody else moved the head'; END IF;
-    END $$;
 CREATE FUNCTION {s}.stay() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS
     'BEGIN RAISE EXCEPTION ''the record is never changed''; END';
 CREATE TRIGGER stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {s}.entries EXECUTE FUNCTION {s}.stay();
 CREATE TRIGGER stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {s}.answers EXECUTE FUNCTION {s}.stay();
-CREATE TRIGGER stay BEFORE UPDATE OR DELETE OR TRUNCATE ON {s}.outcomes EXECUTE FUNCTION {s}.stay();
 CREATE TRIGGER stay BEFORE DELETE OR TRUNCATE ON {s}.ledger EXECUTE FUNCTION {s}.stay();
-INSERT INTO {s}.ledger VALUES (true, {format}, 0, '{beginning}', 0);
+INSERT INTO {s}.ledger VALUES (true, 1, 0, '{beginning}', 0);
 """
+# Two requests cannot be one; the charge of one whose outcome may be forgotten is never made, see `since`.
+_SECOND = """
+DROP TRIGGER IF EXISTS stay ON {s}.outcomes;
+DROP FUNCTION IF EXISTS {s}.decision(uuid, bigint, bigint);
+DROP FUNCTION IF EXISTS {s}.opened(uuid, bigint, boolean, integer, json);
+ALTER TABLE {s}.ledger ADD COLUMN forgotten bigint NOT NULL DEFAULT 0;
+ALTER TABLE {s}.requests ADD COLUMN since bigint NOT NULL DEFAULT 0;
+ALTER TABLE {s}.requests DROP CONSTRAINT requests_pkey;
+CREATE FUNCTION {s}.kept() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$ BEGIN
+    IF OLD.idx < (SELECT forgotten FROM {s}.ledger) THEN RETURN OLD; END IF;
+    RAISE EXCEPTION 'what was decided is kept'; END $$;
+CREATE TRIGGER kept BEFORE DELETE ON {s}.outcomes FOR EACH ROW EXECUTE FUNCTION {s}.kept();
+CREATE TRIGGER stay BEFORE UPDATE OR TRUNCATE ON {s}.outcomes EXECUTE FUNCTION {s}.stay();
+CREATE FUNCTION {s}.forget() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog AS $$ BEGIN
+    UPDATE {s}.ledger SET forgotten = greatest(forgotten, idx - {kept});
+    DELETE FROM {s}.outcomes WHERE idx < (SELECT forgotten FROM {s}.ledger); END $$;
+CREATE OR REPLACE FUNCTION {s}.looked(p json) RETURNS json LANGUAGE plpgsql AS $$
+    DECLARE r record; account json; sums json; key json; entry json; answer json; BEGIN
+    SELECT * INTO r FROM json_to_record(p)
+        AS x(account text[], sums text[], key text[], entry bigint[], answer bigint[]);
+    IF r.account IS NOT NULL THEN
+        SELECT json_object_agg(t.id, t.declared) INTO account FROM {s}.accounts t WHERE t.id = ANY (r.account);
+    END IF;
+    IF r.sums IS NOT NULL THEN
+        SELECT json_object_agg(t.id, t.body) INTO sums FROM {s}.sums t WHERE t.id = ANY (r.sums);
+    END IF;
+    IF r.key IS NOT NULL THEN
+        SELECT json_object_agg(t.key_id, t.idx) INTO key FROM {s}.charges t WHERE t.key_id = ANY (r.key);
+    END IF;
+    IF r.entry IS NOT NULL THEN
+        SELECT json_object_agg(t.idx, json_build_array(t.body, t.hash)) INTO entry FROM {s}.entries t
+            WHERE t.idx = ANY (r.entry);
+    END IF;
+    IF r.answer IS NOT NULL THEN
+        SELECT json_object_agg(t.charge, t.body) INTO answer FROM {s}.answers t WHERE t.charge = ANY (r.answer);
+    END IF;
+    RETURN json_build_object('account', account, 'sums', sums, 'key', key, 'entry', entry, 'answer', answer);
+    END $$;
+CREATE FUNCTION {s}.waiting(most integer) RETURNS json LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM set_config('idle_session_timeout', '{stuck}', false);
+    RETURN (SELECT json_build_object(
+    'head', json_build_array(l.idx, l.hash, l.time, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
+    'forgotten', l.forgotten,
+    'waiting', (SELECT json_agg(json_build_array(w.id, CASE WHEN w.since >= l.forgotten THEN w.body END,
+        EXISTS (SELECT FROM {s}.outcomes o WHERE o.id = w.id)) ORDER BY w.number)
+        FROM (SELECT * FROM {s}.requests ORDER BY number LIMIT most) w)) FROM {s}.ledger l); END $$;
+CREATE FUNCTION {s}.opened(asked uuid, gate bigint, waits boolean, most integer, p json) RETURNS json
+    LANGUAGE plpgsql AS $$ BEGIN
+    IF waits THEN PERFORM pg_advisory_lock(gate);
+    ELSIF NOT pg_try_advisory_lock(gate) THEN RETURN NULL; END IF;
+    RETURN json_build_object('told', (SELECT json_build_array(told, idx, hash) FROM {s}.outcomes WHERE id = asked),
+    'open', {s}.waiting(most), 'found', {s}.looked(p)); END $$;
+CREATE PROCEDURE {s}.asked(asked uuid, since bigint, body text, gate bigint, turn bigint, anchored bigint,
+    most integer, p json, INOUT seen json) LANGUAGE plpgsql AS $$ DECLARE tries integer := 0; BEGIN
+    INSERT INTO {s}.requests (id, since, body) VALUES (asked, since, body) ON CONFLICT (id) DO NOTHING;
+    COMMIT;
+    LOOP
+        PERFORM pg_advisory_lock_shared(gate);
+        SELECT json_build_array(told, idx, hash, (SELECT e.hash FROM {s}.entries e WHERE e.idx = anchored),
+            (SELECT l.forgotten FROM {s}.ledger l)) INTO seen FROM {s}.outcomes WHERE id = asked;
+        PERFORM pg_advisory_unlock_shared(gate);
+        EXIT WHEN seen IS NOT NULL;
+        IF pg_try_advisory_lock(turn) THEN
+            seen := {s}.opened(asked, gate, true, most, p);
+            EXIT;
+        END IF;
+        tries := tries + 1; -- Whoever has the turn is about to go to the gate.
+        IF tries > 2 THEN PERFORM pg_sleep(0.001); END IF;
+    END LOOP; END $$;
+CREATE FUNCTION {s}.let_go() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM set_config('idle_session_timeout', '0', false);
+    PERFORM pg_advisory_unlock_all(); END $$;
+CREATE OR REPLACE FUNCTION {s}.written(p json) RETURNS void LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN
+    SELECT * INTO r FROM json_to_record(p) AS x(entries json, answers json, accounts json, sums json, charges json,
+        ended json, claims json, outcomes json, done json, idx bigint, hash text, time bigint, before bigint,
+        before_hash text);
+    IF r.entries IS NOT NULL THEN
+        INSERT INTO {s}.entries SELECT * FROM json_to_recordset(r.entries)
+            AS x(idx bigint, hash text, time bigint, body text);
+    END IF;
+    IF r.answers IS NOT NULL THEN
+        INSERT INTO {s}.answers SELECT * FROM json_to_recordset(r.answers) AS x(charge bigint, body text);
+    END IF;
+    IF r.accounts IS NOT NULL THEN
+        INSERT INTO {s}.accounts SELECT * FROM json_to_recordset(r.accounts)
+            AS x(id text, dataset text, declared text)
+            ON CONFLICT (id) DO UPDATE SET declared = excluded.declared;
+    END IF;
+    IF r.sums IS NOT NULL THEN
+        INSERT INTO {s}.sums SELECT * FROM json_to_recordset(r.sums)
+            AS x(id text, dataset text, scope text, body text) ON CONFLICT (id) DO UPDATE SET body = excluded.body;
+    END IF;
+    IF r.charges IS NOT NULL THEN
+        INSERT INTO {s}.charges SELECT * FROM json_to_recordset(r.charges)
+            AS x(idx bigint, dataset text, key text, question text, key_id text, question_id text);
+    END IF;
+    IF r.ended IS NOT NULL THEN
+        DELETE FROM {s}.claims WHERE charge IN (SELECT json_array_elements_text(r.ended)::bigint);
+    END IF;
+    IF r.claims IS NOT NULL THEN
+        INSERT INTO {s}.claims SELECT * FROM json_to_recordset(r.claims) AS x(charge bigint, idx bigint,
+            dataset text, dataset_id text, principal text, until bigint, process text, part bigint, failed boolean,
+            counts boolean);
+    END IF;
+    IF r.outcomes IS NOT NULL THEN
+        INSERT INTO {s}.outcomes SELECT id, told, r.idx, r.hash FROM json_to_recordset(r.outcomes)
+            AS x(id uuid, told text);
+    END IF;
+    IF r.done IS NOT NULL THEN
+        DELETE FROM {s}.requests WHERE id IN (SELECT json_array_elements_text(r.done)::uuid);
+    END IF;
+    UPDATE {s}.ledger SET idx = r.idx, hash = r.hash, time = r.time WHERE idx = r.before AND hash = r.before_hash;
+    IF NOT FOUND THEN RAISE EXCEPTION 'somebody else moved the head'; END IF;
+    IF r.idx / {step} > r.before / {step} THEN PERFORM {s}.forget(); END IF;
+    END $$;
+CREATE PROCEDURE {s}.decided(p json, gate bigint, turn bigint, most integer, goes_on boolean, INOUT open json)
+    LANGUAGE plpgsql AS $$ BEGIN
+    PERFORM {s}.written(p);
+    COMMIT;
+    IF goes_on THEN
+        PERFORM pg_advisory_unlock(gate); -- Those who wait look; when they have, the gate is ours again.
+        PERFORM pg_advisory_lock(gate);
+        open := {s}.waiting(most);
+    END IF;
+    IF open->>'waiting' IS NULL THEN
+        open := NULL;
+        PERFORM {s}.let_go();
+    END IF; END $$;
+UPDATE {s}.ledger SET format = 2;
+"""
+STUCK = "30s"  # for which a client may be silent while others wait for it
+
+
+def tables(schema: str, beginning: str, since: int | None) -> str:
+    """Return the statements that make the tables, or bring those of an older release up to this one."""
+    text = _SECOND if since == 1 else _TABLES + _SECOND
+    values = {"s": schema, "beginning": beginning, "kept": str(_KEPT), "step": str(_STEP), "stuck": STUCK}
+    return re.sub(r"\{(s|beginning|kept|step|stuck)\}", lambda found: values[found[1]], text)
+
+
 _CLAIM = "charge, hash, c.idx, dataset, principal, until, process, part, failed, counts"
 _CLAIMS = f"SELECT {_CLAIM} FROM {{s}}.claims c JOIN {{s}}.entries e ON e.idx = charge"
 _PAGE = 5000  # entries that are read at once
+_READ_BACK = ("account", "sums", "key", "entry", "answer")
+_MUCH, _OVERHEAD = 8_000_000, 300  # characters that are sent at once, and what a row has besides its text
 
 
 def plain(text: str) -> str:
@@ -141,6 +217,7 @@ def clear(text: str) -> str:
     return "\\".join(part.replace("\\0", "\0") for part in text.split("\\\\"))
 
 
+@lru_cache(maxsize=4096)
 def named(*names: str) -> str:
     """Return the name under which an index finds something."""
     return digest("\0".join(f"{len(name)}:{name}" for name in names))
@@ -162,6 +239,8 @@ class PostgresRows:
         self._known: dict[tuple[str, Any], Any] = {}
         self._written: dict[tuple[str, Any], Any] = {}
         self._journal: list[tuple[tuple[str, Any], Any]] = []
+        self.streams = False  # sends what was written once it is much; nothing is taken back then
+        self._unsent = 0
 
     def sql(self, text: str) -> Any:
         """Name the schema in a statement; it is letters, digits and _."""
@@ -205,11 +284,12 @@ class PostgresRows:
 
     HEAD = "SELECT idx, hash, time, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM {s}.ledger"
 
-    def set_head(self, row: Any) -> None:
+    def set_head(self, row: Any) -> Head:
         """Take over the head that was read, and the time of the server."""
         if row is None:
             raise LedgerDamaged("the head of this ledger is gone: restore the database from a backup")
         self.before, self._time = Head(row[0], row[1], row[2]), row[3]
+        return self.before
 
     def look_for(self, requests: Iterable[Any], anchored: int = 0) -> str:
         """Return what to look up for these requests, empty if all is known; `found` takes over what there is."""
@@ -227,7 +307,7 @@ class PostgresRows:
             kind: sorted(each for each in names if (kind, each) not in self._known) for kind, names in wanted.items()
         }
         self._known |= {(kind, name): None for kind, names in new.items() for name in names}
-        return json.dumps(new) if any(new.values()) else ""
+        return json.dumps({kind: names for kind, names in new.items() if names}) if any(new.values()) else ""
 
     def found(self, looked: Mapping[str, Mapping[str, Any] | None]) -> None:
         """Take over what was looked up."""
@@ -250,6 +330,7 @@ class PostgresRows:
         self._put("entry", head.index, (body, head.hash))
         self._put("time", head.index, head.time)
         self._put("head", None, head)
+        self._stream(len(body))
 
     def entry(self, index: int) -> tuple[str, str] | None:
         if ("entry", index) not in self._written and ("entry", index) not in self._known:
@@ -297,6 +378,7 @@ class PostgresRows:
     def clear_accounts(self) -> None:
         self.send()
         self._connection.execute(self.sql("DELETE FROM {s}.accounts"))
+        self._known = {name: each for name, each in self._known.items() if name[0] != "account"}
 
     def sums(self, dataset: str, scope: str) -> str | None:
         name = named(dataset, scope)
@@ -313,6 +395,7 @@ class PostgresRows:
 
     def remember(self, index: int, dataset: str, *, key: str | None, question: str | None) -> None:
         self._put("charge", index, (dataset, key, question))
+        self._stream(len(key or ""))
         if key is not None:
             self._put("key", named(dataset, key), index)
 
@@ -352,6 +435,7 @@ class PostgresRows:
 
     def set_answer(self, charge: int, text: str) -> None:
         self._put("answer", charge, text)
+        self._stream(len(text))
 
     def answers(self) -> dict[int, str]:
         self.send()
@@ -380,6 +464,12 @@ class PostgresRows:
 
     # --- writing ---
 
+    def _stream(self, size: int) -> None:
+        """Send what is more than a statement should have: a value of the server has a gigabyte at most."""
+        self._unsent += size + _OVERHEAD
+        if self.streams and self._unsent > _MUCH:
+            self.send()
+
     @property
     def has_written(self) -> bool:
         """Tell whether the chain has grown here."""
@@ -392,7 +482,7 @@ class PostgresRows:
             self._connection.execute(self.sql("SELECT {s}.written(%s)"), (payload,))
             self.sent()
 
-    def payload(self, outcomes: Iterable[tuple[str, str | None]], done: Iterable[int] = ()) -> str | None:
+    def payload(self, outcomes: Iterable[tuple[str, str | None]], done: Iterable[str] = ()) -> str | None:
         """Write down everything that was written, for the server; None if there is nothing."""
         told, served = list(outcomes), list(done)
         if not self._written and not told and not served:
@@ -412,19 +502,21 @@ class PostgresRows:
             "charges": [_charge(index, *said) for index, said in of("charge")],
             "ended": [charge for charge, _ in of("claim")],
             "claims": [_packed(claim) for _, claim in of("claim") if claim is not None],
-            "outcomes": [{"id": n, "told": text, "idx": after.index, "hash": after.hash} for n, text in told],
+            "outcomes": [{"id": number, "told": text} for number, text in told],
             "done": served,
         }
-        used: dict[str, Any] = {name: rows for name, rows in parts.items() if rows or name == "entries"}
+        used: dict[str, Any] = {name: rows for name, rows in parts.items() if rows}
         ends = {"idx": after.index, "hash": after.hash, "time": after.time}
         return json.dumps(used | ends | {"before": before.index, "before_hash": before.hash})
 
     def sent(self) -> None:
-        """Go on from what was sent."""
-        self._known = {name: value for name, value in self._written.items() if name[0] in ("entry", "answer", "key")}
+        """Go on from what was sent. Only who has the gate may: what was read stays true, apart from lists."""
         self.before = self.head()
+        kept = {} if self.streams else {name: each for name, each in self._known.items() if name[0] != "claims"}
+        self._known = kept | {name: each for name, each in self._written.items() if name[0] in _READ_BACK}
         self._written.clear()
         self._journal.clear()
+        self._unsent = 0
 
     def _first(self) -> Head:
         if self.before is None:

@@ -1,13 +1,15 @@
 """A ledger on a PostgreSQL server: many machines spend from one budget, and one flush serves all who wait.
 
-Whoever asks takes the turn, an advisory lock, if it is free. Else the request goes into a table, and whoever has the
-turn decides all that wait, in order, and commits their entries, the new head and what was decided in one transaction;
-when the lock is let go of, those who wait look for what was decided. If the server ends the one who has the turn,
-its transaction never was and the lock is free: the next one decides.
+Whoever asks goes to the gate, an advisory lock, if it is free. Else the request goes into a table, and whoever is at
+the gate decides all that wait, in order, and commits their entries, the new head and what was decided in one
+transaction; then the gate is open for a moment, and all who wait see what was decided. Whoever is there goes on for
+them for a while, since one who knows the sums decides fastest. If the server ends whoever is at the gate, that
+transaction never was, and one of those who wait goes there.
 
-A request has a random number. What was decided is kept under it for ever, so after a lost connection, also one that
-was lost within COMMIT, the client takes the turn (nobody's transaction is under way then) and looks: decided, or not,
-and only then asked again. So a request is charged once or not at all, and nobody is told what is not in the record.
+A request has a random number. What was decided is kept under it, so after a lost connection, also one that was lost
+within COMMIT, the client passes the gate (nobody's transaction is under way then) and looks: decided, or not, and only
+then asked again. So a request is charged once or not at all, and nobody is told what is not in the record. What was
+decided half a million entries ago is forgotten; who asks again after that is refused.
 
 Each machine keeps the last head that it told or saw in an anchor of its own; the chain of the server must contain it.
 """
@@ -23,12 +25,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar, final
 
-from discreet.errors import DiscreetError, LedgerDamaged, Refused
+from discreet.errors import DiscreetError, LedgerDamaged, LedgerUnavailable, Refused
 from discreet.file_locks import refuse_without_locks
 from discreet.ledger.anchor import Anchor, anchored_in
 from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import BEGINNING, Head
-from discreet.ledger.postgres_rows import FORMAT, TABLES, Missing, PostgresRows
+from discreet.ledger.postgres_rows import FORMAT, PostgresRows, tables
 from discreet.ledger.private_files import check_private, reachable
 from discreet.ledger.requests import LedgerRequest, read_request
 from discreet.ledger.server_address import LedgerAddress, connect, driver, is_lost, server_errors
@@ -38,14 +40,18 @@ from discreet.noise.source import read
 __all__ = ["PostgresStore", "server_snapshot"]
 
 T = TypeVar("T")
-_Reader = Callable[[str], LedgerRequest[Any] | None]
+_Reader = Callable[[str | None], LedgerRequest[Any] | None]
 _MOST = 500  # requests in one transaction
+_SERVICE = 0.05  # seconds for which whoever is at the gate goes on for others
 _PATIENCE = 60.0  # seconds for which a server that was lost is looked for
 _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds, and the last one again and again
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WAIT = "SELECT pg_advisory_xact_lock(%s)"
-_ASK = "BEGIN; INSERT INTO {}.requests (id, body) VALUES ('{}', {}) ON CONFLICT (id) DO NOTHING; COMMIT; "
 _TOLD = "SELECT told, idx, hash FROM {s}.outcomes WHERE id = %s"
+_ASKED = "CALL {s}.asked($1, $2, $3, $4, $5, $6, $7, $8, NULL)"
+_OPENED = "SELECT {s}.opened($1, $2, $3, $4, $5)"
+_LOOKED = "SELECT {s}.looked($1)"
+_DECIDED = "CALL {s}.decided($1, $2, $3, $4, $5, NULL)"
 
 
 @final
@@ -57,7 +63,8 @@ class _Connected:
         self.gate, self.turn = (
             int(digest(f"discreet ledger {each} {address.schema}")[:16], 16) - 2**63 for each in ("gate", "turn")
         )
-        self.has_turn = False  # for the session; within the fast way the gate alone is tried
+        self.at_gate = False  # by locks of the session, which also guard what is read between transactions
+        self._prepared: dict[str, bytes] = {}
         self.connection = connect(address)
         try:
             self._prepare()
@@ -67,13 +74,13 @@ class _Connected:
             raise
 
     def _prepare(self) -> None:
-        """Make the tables where there are none; refuse those of a newer release."""
-        if self._format() is None:
+        """Make the tables where there are none, bring older ones up to date; refuse those of a newer release."""
+        if self._format() != FORMAT:
             with self.connection.transaction():
                 self.connection.execute("SELECT pg_advisory_xact_lock(%s)", (self.gate,))
-                if self._format() is None:
-                    made = TABLES.replace("{s}", self.schema).replace("{format}", str(FORMAT))
-                    self.connection.execute(made.replace("{beginning}", BEGINNING.hash).encode())
+                found = self._format()
+                if found != FORMAT:
+                    self.connection.execute(tables(self.schema, BEGINNING.hash, found).encode())
 
     def _format(self) -> int | None:
         """Return the version of the tables; None if there are none."""
@@ -93,25 +100,32 @@ class _Connected:
     def execute(self, text: str, *values: Any) -> Any:
         return self.connection.execute(text.replace("{s}", self.schema).encode(), values or None)
 
-    def quoted(self, text: str) -> str:
-        """Write a text as part of a statement."""
-        return driver().pq.Escaping(self.connection.pgconn).escape_literal(text.encode()).decode()  # type: ignore[no-any-return]
+    def ask(self, statement: str, *values: str | int | bool | None) -> Any:
+        """Run a prepared statement, below the driver, whose own work is longer than it; return a value in JSON."""
+        wire = self.connection.pgconn
+        if statement not in self._prepared:
+            self._prepared[statement] = name = b"discreet %d" % len(self._prepared)
+            self._checked(wire.prepare(name, statement.replace("{s}", self.schema).encode()))
+        given: list[Any] = [None if each is None else str(each).encode() for each in values]
+        result = self._checked(wire.exec_prepared(self._prepared[statement], given))
+        value = result.get_value(0, 0) if result.ntuples == 1 else None
+        return json.loads(value) if value else None
 
-    def ask(self, statements: str) -> Any:
-        """Send statements at once, below the driver, whose own work is longer than theirs; return a value in JSON."""
-        pg, wire = driver(), self.connection.pgconn
-        result = wire.exec_(statements.encode())
+    def _checked(self, result: Any) -> Any:
+        pg = driver()
         if result.status not in (pg.pq.ExecStatus.TUPLES_OK, pg.pq.ExecStatus.COMMAND_OK):
-            if wire.status != pg.pq.ConnStatus.OK:
+            if self.connection.pgconn.status != pg.pq.ConnStatus.OK:
                 raise pg.OperationalError("the connection was lost")
             raise pg.errors.error_from_result(result)
-        value = result.get_value(0, 0) if result.ntuples == 1 else None
-        return json.loads(value) if value and value[:1] in b"{[" else None
+        return result
 
     def back(self) -> None:
-        """End a transaction, if there is one, without what it did."""
+        """End a transaction, if there is one, without what it did, and leave the gate."""
         if not self.connection.closed and self.connection.info.transaction_status != 0:
             self.connection.execute("ROLLBACK")
+        if self.at_gate and not self.connection.closed:
+            self.execute("SELECT {s}.let_go()")
+        self.at_gate = False
 
     def close(self) -> None:
         self.connection.close()
@@ -168,6 +182,7 @@ class PostgresStore:
         try:
             here.execute(_WAIT, here.gate)
             rows = here.rows()
+            rows.streams = True
             _check(rows, anchored)
             before = rows.head()
             yield rows
@@ -280,121 +295,119 @@ class PostgresStore:
     def _attempt(self, asked: _Asked[T]) -> T:
         here = self._connected()
         here.back()
-        told: Any = Missing
-        if not self._is_crowded:
-            told = self._decide_all(here, asked)
-        entering = (
-            "" if told is not Missing else _ASK.format(here.schema, asked.number, here.quoted(asked.request.text()))
-        )
-        while told is Missing:
-            asked.is_waiting = True
-            told, entering = self._waited(here, asked, entering), ""
-            if told is Missing:
-                told = self._decide_all(here, asked)
-        if told is None:  # Whoever had the turn could not decide it, or would have refused it: here it is said why.
-            with self._writing() as rows:
-                return asked.request.decide(rows)
-        return told  # type: ignore[no-any-return]
-
-    def _waited(self, here: _Connected, asked: _Asked[T], entering: str) -> Any:
-        """Wait until whoever has the turn has ended, and look for what was decided; if nothing was, take the turn."""
-        anchored = here.anchor.read()
-        look = f"SELECT {here.schema}.decision('{asked.number}', {here.turn}, {anchored.index})"
-        try:
-            found = here.ask(entering + look)
-        except BaseException:  # The server may have given the turn to this session, and the client does not know.
-            self.drop()
-            raise
-        here.has_turn = found is None
-        if found is None:
-            return Missing
-        *told, contained = found
-        if anchored.index and contained != anchored.hash:  # Whoever decided may not know what this machine knows.
-            _check(here.rows(), anchored)
-        return self._as_told(here, asked, told)
-
-    def _as_told(self, here: _Connected, asked: _Asked[T], row: Any) -> Any:
-        asked.is_waiting = False
-        told, index, written_hash = row
-        here.anchor.move(Head(index, written_hash))
-        return None if told is None else asked.request.read(here.rows(), told)
-
-    def _decide_all(self, here: _Connected, asked: _Asked[T]) -> Any:
-        """Go to the gate if it is free, and decide everything that waits, unless this request was decided before."""
-        try:
-            return self._decide_those(here, asked, _read)
-        except driver().DataError:  # Something that was asked cannot be stored: each is left to whoever asked.
-            return self._decide_those(here, asked, lambda _: None)
-
-    def _decide_those(self, here: _Connected, asked: _Asked[T], read: _Reader) -> Any:
         anchored, rows = here.anchor.read(), here.rows()
         try:
-            wanted = here.quoted(rows.look_for([asked.request], anchored.index) or "{}")
-            waits = "true" if here.has_turn else "false"
-            opened = here.ask(
-                f"BEGIN; SELECT {here.schema}.opened('{asked.number}', {here.gate}, {waits}, {_MOST}, {wanted})"
-            )
-            if opened is None:
-                self._is_crowded = True
-                here.back()
-                return Missing
-            rows.set_head(opened["head"])
-            rows.found(opened["found"])
+            found = self._entered(here, asked, anchored, rows.look_for([asked.request], anchored.index))
+            if isinstance(found, list):
+                return self._heard(here, asked, anchored, found)
+            rows.set_head(found["open"]["head"])
+            rows.found(found["found"])
             _check(rows, anchored)
-            if opened["told"] is not None:
+            if found["told"] is not None:
                 here.back()
-                return self._as_told(here, asked, opened["told"])
-            return self._decided(here, asked, rows, [(*each, read) for each in opened["waiting"] or []])
+                return self._as_told(here, asked, found["told"])
+            asked.check_known(found["open"]["forgotten"])
+            return self._at_gate(here, asked, rows, found["open"]["waiting"] or [])
         except BaseException:
             self._give_up(here)
             raise
-        finally:
-            self._pass_turn(here)
 
-    def _pass_turn(self, here: _Connected) -> None:
-        """Let somebody else of those who wait go to the gate."""
-        if here.has_turn and not here.connection.closed:
-            here.execute("SELECT pg_advisory_unlock(%s)", here.turn)
-        here.has_turn = False
+    def _entered(self, here: _Connected, asked: _Asked[T], anchored: Head, wanted: str) -> Any:
+        """Go to the gate if it is free, else ask by the table: return what was decided, or what is open at the gate."""
+        body, found = asked.request.text(), None
+        asked.begins(anchored.index)
+        try:
+            if body is None or not self._is_crowded:
+                found = here.ask(_OPENED, asked.number, here.gate, body is None, _MOST, wanted or "{}")
+                self._is_crowded = found is None
+            if found is None:
+                asked.is_waiting = True
+                locks, seen = (here.gate, here.turn), anchored.index
+                found = here.ask(_ASKED, asked.number, asked.since, body, *locks, seen, _MOST, wanted or "{}")
+        except BaseException:  # The server may have let this session to the gate, and the client does not know.
+            self.drop()
+            raise
+        here.at_gate = not isinstance(found, list)
+        return found
 
-    def _decided(self, here: _Connected, asked: _Asked[T], rows: PostgresRows, waiting: list[Any]) -> T:
-        """Decide what waits, in order, and our own request; commit all of it at once."""
-        new = [(name, body, read) for _, name, body, is_old, read in waiting if not is_old]
-        batch = {name: asked.request if name == asked.number else read(body) for name, body, read in new}
-        self._is_crowded = any(name != asked.number for name in batch)
-        batch.setdefault(asked.number, asked.request)
-        others = [request for name, request in batch.items() if request is not None and name != asked.number]
-        if wanted := rows.look_for(others):
-            rows.found(here.ask(f"SELECT {here.schema}.looked({here.quoted(wanted)})"))
-        asked.decision, asked.refusal = [], None  # What an attempt decided that was not committed never was.
-        outcomes = [(name, self._told(asked, rows, name, request)) for name, request in batch.items()]
-        if not waiting and asked.refusal is not None:
-            raise asked.refusal
-        payload = here.quoted(rows.payload(outcomes, [number for number, *_ in waiting]) or "")
-        then = f"; SELECT pg_advisory_unlock({here.turn})" if here.has_turn else ""
-        here.ask(f"SELECT {here.schema}.written({payload}); COMMIT{then}")
-        here.has_turn = asked.is_waiting = False
-        here.anchor.move(rows.head())
+    def _heard(self, here: _Connected, asked: _Asked[T], anchored: Head, found: list[Any]) -> T:
+        """Take over what somebody else has decided, who may not know what this machine knows."""
+        *told, contained, forgotten = found
+        if anchored.index and contained != anchored.hash:
+            _check(here.rows(), anchored)
+        if told[0] is None:
+            asked.check_known(forgotten)
+        return self._as_told(here, asked, told)
+
+    def _as_told(self, here: _Connected, asked: _Asked[T], row: Any) -> T:
+        asked.is_waiting = False
+        told, index, written_hash = row
+        here.anchor.move(Head(index, written_hash))
+        if told is None:  # Whoever was at the gate could not decide it, or would have refused it: here it is said why.
+            with self._writing() as rows:
+                return asked.request.decide(rows)
+        return asked.request.read(here.rows(), told)
+
+    def _at_gate(self, here: _Connected, asked: _Asked[T], rows: PostgresRows, waiting: list[Any]) -> T:
+        """Decide what waits and our own request; then go on for others for a while, who are many if anybody waits."""
+        ends = time.monotonic() + _SERVICE
+        found = self._decided(here, rows, waiting, asked)
+        head, asked.is_waiting = rows.head(), False
+        try:
+            while found is not None:
+                if rows.before != rows.set_head(found["head"]):  # Somebody was there who did not wait.
+                    here.back()
+                    break
+                found = self._decided(here, rows, found["waiting"], None, goes_on=time.monotonic() < ends)
+        except (driver().Error, DiscreetError):  # What we asked is decided, and those who wait decide theirs.
+            self.drop()
+        self._persevering(self._connected).anchor.move(head)
         if asked.refusal is not None:
             raise asked.refusal
         return asked.decision[0]
 
-    def _told(self, asked: _Asked[T], rows: PostgresRows, name: str, request: LedgerRequest[Any] | None) -> str | None:
-        """Decide one request; None if it is refused, or cannot be read: then whoever asked does it again, alone."""
-        mark = rows.mark()
+    def _decided(
+        self,
+        here: _Connected,
+        rows: PostgresRows,
+        waiting: list[Any],
+        own: _Asked[T] | None,
+        *,
+        goes_on: bool = True,
+    ) -> Any:
+        """Decide what waits, in order, and our own request; commit all at once; return what waits since."""
         try:
-            if request is None:
-                return None
-            decision = request.decide(rows)
-            told = request.told(decision)
-        except Exception as error:
-            if isinstance(error, driver().Error):
-                raise
-            rows.back_to(mark)
-            asked.refusal = error if name == asked.number else asked.refusal
-            return None
-        asked.decision += [decision] if name == asked.number else []
-        return told
+            return self._committed(here, rows, waiting, own, _read, goes_on)
+        except driver().DataError:  # Something that was asked cannot be stored: each is left to whoever asked.
+            rows.back_to(0)
+            return self._committed(here, rows, waiting, own, lambda _: None, goes_on)
+
+    def _committed(
+        self,
+        here: _Connected,
+        rows: PostgresRows,
+        waiting: list[Any],
+        own: _Asked[T] | None,
+        read: _Reader,
+        goes_on: bool,
+    ) -> Any:
+        mine = None if own is None else own.number
+        batch = {name: read(body) for name, body, is_old in waiting if not is_old and name != mine}
+        if wanted := rows.look_for(request for request in batch.values() if request is not None):
+            rows.found(here.ask(_LOOKED, wanted))
+        if own is not None:
+            self._is_crowded = bool(batch)
+            own.decision, own.refusal = [], None  # What an attempt decided that was not committed never was.
+        outcomes = [(name, _told(rows, request, None)) for name, request in batch.items()]
+        if own is not None:
+            outcomes.append((own.number, _told(rows, own.request, own)))
+            if own.refusal is not None and not waiting:
+                raise own.refusal
+        payload = rows.payload(outcomes, [name for name, *_ in waiting])
+        found = here.ask(_DECIDED, payload, here.gate, here.turn, _MOST, goes_on and bool(batch))
+        here.at_gate = found is not None
+        rows.sent()
+        return found
 
     def _withdraw(self, asked: _Asked[T]) -> None:
         """Take a request back that nobody waits for any more, if it is not decided yet."""
@@ -431,6 +444,40 @@ class _Asked(Generic[T]):
         self.is_waiting = False  # It is, or may be, in the table.
         self.decision: list[T] = []  # one or none
         self.refusal: Exception | None = None
+        self.since, self._attempts = 0, 0  # The chain was at least so long when it was asked first.
+
+    def begins(self, seen: int) -> None:
+        """Note that it is asked, once more."""
+        self.since = self.since if self._attempts else seen
+        self._attempts += 1
+
+    def check_known(self, forgotten: int) -> None:
+        """Refuse to ask again if it may have been decided before, and that was forgotten since."""
+        if self._attempts > 1 and self.since < forgotten:
+            raise LedgerUnavailable(
+                "the connection was lost for so long that it cannot be known whether this was charged: see the history "
+                "of the ledger. Nothing was released"
+            )
+
+
+def _told(rows: PostgresRows, request: LedgerRequest[T] | None, own: _Asked[T] | None) -> str | None:
+    """Decide one request; None if it is refused, or cannot be read: then whoever asked does it again, alone."""
+    mark = rows.mark()
+    try:
+        if request is None:
+            return None
+        decision = request.decide(rows)
+        told = request.told(decision)
+    except Exception as error:
+        if isinstance(error, driver().Error):
+            raise
+        rows.back_to(mark)
+        if own is not None:
+            own.refusal = error
+        return None
+    if own is not None:
+        own.decision.append(decision)
+    return told
 
 
 def _fresh_number() -> str:
@@ -439,10 +486,10 @@ def _fresh_number() -> str:
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
-def _read(body: str) -> LedgerRequest[Any] | None:
-    """Read what somebody else asked; None if this release cannot."""
+def _read(body: str | None) -> LedgerRequest[Any] | None:
+    """Read what somebody else asked; None if this release cannot, or if it may have been decided before."""
     try:
-        return read_request(body)
+        return None if body is None else read_request(body)
     except (DiscreetError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError):
         return None
 

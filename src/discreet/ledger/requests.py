@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, TypeVar, final
 
 from discreet.errors import InvalidParameter, Refused
@@ -75,8 +76,8 @@ class LedgerRequest(Protocol[T]):
     def decide(self, rows: LedgerRows) -> T:
         """Write what follows from it, or raise; whoever calls takes everything back then."""
 
-    def text(self) -> str:
-        """Write it down."""
+    def text(self) -> str | None:
+        """Write it down for somebody else to decide; None if it has what nobody may see before it is decided."""
 
     def told(self, decision: T) -> str:
         """Write down what was decided."""
@@ -292,9 +293,8 @@ class AnswerRequest:
         rows.end_claim(self.charge)
         return self.answer
 
-    def text(self) -> str:
-        claim = None if self.claim is None else self.claim.index
-        return _written("answer", dataset=self.dataset, charge=self.charge, claim=claim, answer=self.answer)
+    def text(self) -> None:
+        """A draw may be dropped yet: then nobody may have seen it."""
 
     def told(self, decision: str) -> str:
         return "mine" if decision == self.answer else "another"
@@ -314,19 +314,19 @@ def _written(kind: str, **facts: Any) -> str:
     return canonical({"form": _FORM, "kind": kind, **facts})
 
 
-def read_request(text: str) -> ChargeRequest | ClaimRequest | AnswerRequest:
+@lru_cache(maxsize=1024)
+def _event(text: str) -> Event:
+    return from_json(text)
+
+
+def read_request(text: str) -> ChargeRequest | ClaimRequest:
     """Read what somebody else has asked; refuse a form that this release does not know."""
     said = json.loads(text)
     if said["form"] != _FORM:
         raise InvalidParameter("this request was written by another release")
-    if said["kind"] == "answer":
-        claim = None
-        if said["claim"] is not None:  # Only which claim it is counts, see check_claim.
-            claim = ReadClaim(Charge(said["charge"], said["charge"], ""), said["claim"], said["dataset"], "", 0, "")
-        return AnswerRequest(said["dataset"], said["charge"], claim, said["answer"])
     facts = said["facts"]
-    event = from_json(json.dumps(facts["event"]))
-    nested = tuple(from_json(json.dumps(each)) for each in facts.get("nested", ()))
+    event = _event(json.dumps(facts["event"]))
+    nested = tuple(_event(json.dumps(each)) for each in facts.get("nested", ()))
     if said["kind"] == "charge":
         return ChargeRequest(said["dataset"], event, facts, said["unit"], nested)
     if said["kind"] == "claim":

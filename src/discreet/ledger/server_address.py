@@ -161,7 +161,7 @@ def _settle(connection: psycopg.Connection[Any]) -> None:
         "set_config('lock_timeout', %(patience)s, false), set_config('statement_timeout', '0', false), "
         "set_config('idle_in_transaction_session_timeout', %(patience)s, false), "
         "set_config('tcp_keepalives_idle', '20', false), set_config('tcp_keepalives_interval', '5', false), "
-        "set_config('tcp_keepalives_count', '3', false), "
+        "set_config('tcp_keepalives_count', '3', false), set_config('jit', 'off', false), "
         "set_config('default_transaction_isolation', 'read committed', false), "
         "set_config('default_transaction_read_only', 'off', false), "
         "current_setting('fsync'), current_setting('full_page_writes'), pg_is_in_recovery(), "
