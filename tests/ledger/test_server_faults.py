@@ -6,6 +6,7 @@ backend is ended; the client is killed; the server is killed. Every call of a sh
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import select
@@ -14,6 +15,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -313,22 +315,22 @@ def test_a_store_that_anchors_before_it_commits_is_caught(server_place: str, mon
 # --- many at once ---
 
 
-def spender(place: str, outlet: int, life: int, times: int) -> None:
-    """Charge until killed; each charge is told when it was returned."""
-    with Ledger.open(place, ACCOUNT) as book:
-        for number in range(times):
-            try:
-                paid = book.charge(SMALL, relation=ADD, purpose="q", idempotency_key=f"{life}-{number}")
-            except BudgetExceeded:
-                break
+def spender(book: Ledger, outlet: int, life: int) -> None:
+    """Charge until killed or until nothing is left; each charge is told when it was returned."""
+    with suppress(BudgetExceeded):
+        for number in itertools.count():
+            paid = book.charge(SMALL, relation=ADD, purpose="q", idempotency_key=f"{life}-{number}")
             os.write(outlet, f"{paid.id}\n".encode())
 
 
 class Crowd:
-    """Processes that spend, and are replaced when they die; the world hears every charge that they were told."""
+    """Processes that spend, and are replaced when they die; the world hears every charge that they were told.
 
-    def __init__(self, place: str, processes: int, times: int) -> None:
-        self.place, self.times, self.lives = place, times, 0
+    They are forked from one that has the ledger open, so that each begins with a connection and not by verifying.
+    """
+
+    def __init__(self, book: Ledger, processes: int) -> None:
+        self.book, self.lives = book, 0
         self.inlet, self.outlet = os.pipe()
         os.set_blocking(self.inlet, False)
         self.heard: list[int] = []
@@ -344,7 +346,7 @@ class Crowd:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             code = 1
             try:
-                spender(self.place, self.outlet, self.lives, self.times)
+                spender(self.book, self.outlet, self.lives)
                 code = 0
             except DiscreetError:
                 code = 3
@@ -369,61 +371,93 @@ class Crowd:
                 codes.append(os.waitstatus_to_exitcode(status))
         return codes
 
+    def close(self) -> None:
+        for child in self.running:
+            os.kill(child, signal.SIGKILL)
+        while self.running:
+            self.listen(0.01)
+            self.ended()
+        self.listen(0.01)
+        os.close(self.inlet)
+        os.close(self.outlet)
+
+
+def happen(what: str, cluster: Cluster, crowd: Crowd, chance: random.Random) -> None:
+    """Kill a client, end the backend of one, or let the power of the server fail."""
+    if what == "restart":
+        cluster.restart("immediate")
+    elif what == "kill" and crowd.running:
+        os.kill(chance.choice(sorted(crowd.running)), signal.SIGKILL)
+    else:
+        with suppress(psycopg.Error):
+            cluster.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
+                "'discreet ledger' ORDER BY random() LIMIT 1"
+            )
+
 
 def run_crowd(
-    cluster: Cluster, place: str, *, processes: int, charges: int, kills: int, restarts: int, seed: int
+    cluster: Cluster, place: str, *, processes: int, charges: int, kills: int, ends: int, restarts: int, seed: int
 ) -> dict[str, float]:
-    """Spend under kills of clients, backends and the server until so many charges were told; compare the record."""
-    chance = random.Random(seed)
-    Ledger.open(place, ACCOUNT).close()
-    crowd, began, done = Crowd(place, processes, 10**6), time.monotonic(), 0
-    every = charges / (kills + 1)
-    at_restart = {round((number + 1) * kills / (restarts + 1)) for number in range(restarts)}
-    while len(crowd.heard) < charges:
-        crowd.listen(0.05)
-        for _ in crowd.ended():
-            crowd.start()
-        while done < kills and len(crowd.heard) > every * (done + 1):
-            done += 1
-            if done in at_restart:
-                cluster.restart("immediate")
-            elif done % 2:
-                os.kill(chance.choice(sorted(crowd.running)), signal.SIGKILL)
-            else:
-                with suppress(psycopg.Error):
-                    cluster.execute(
-                        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = "
-                        "'discreet ledger' ORDER BY random() LIMIT 1"
-                    )
-    seconds = time.monotonic() - began
-    for child in crowd.running:
-        os.kill(child, signal.SIGKILL)
-    while crowd.running:
-        crowd.listen(0.01)
-        crowd.ended()
-    crowd.listen(0.01)
-    os.close(crowd.inlet)
-    os.close(crowd.outlet)
-    with Ledger.open(place, ACCOUNT) as book:
+    """Spend under kills of clients, backends and the server until nothing is left; compare the record.
+
+    The budget holds just so many charges: one more is overspent, one fewer was lost with nobody to take its place.
+    """
+    chance, account = random.Random(seed), Account("people", "row", ADD, Budget(SMALL.epsilon * charges))
+    faults = ["kill"] * kills + ["end"] * ends + ["restart"] * restarts
+    chance.shuffle(faults)
+    every, happened, codes = charges * 0.95 / (len(faults) + 1), Counter[str](), Counter[int]()
+    with Ledger.open(place, account) as book:
+        crowd, began = Crowd(book, processes), time.monotonic()
+        while crowd.running:
+            crowd.listen(0.05)
+            for code in crowd.ended():
+                codes[code] += 1
+                if code:  # It did not end because nothing is left.
+                    crowd.start()
+            while happened.total() < len(faults) and len(crowd.heard) > every * (happened.total() + 1):
+                what = faults[happened.total()]
+                happen(what, cluster, crowd, chance)
+                happened[what] += 1
+        seconds = time.monotonic() - began
+        crowd.close()
+    with Ledger.open(place, account) as book:
         book.verify()
         made = [entry.index for entry in book.history() if entry.kind == "charge"]
-        lost = set(crowd.heard) - set(made)
-        assert not lost
-        assert len(set(crowd.heard)) == len(crowd.heard)
-        assert book.spent().epsilon == SMALL.epsilon * len(made)
-        assert book.spent().epsilon <= 1
-    return {"told": len(crowd.heard), "charged": len(made), "kills": done, "lives": crowd.lives, "seconds": seconds}
+        assert set(crowd.heard) <= set(made)  # Nothing that was told is lost,
+        assert len(set(crowd.heard)) == len(crowd.heard)  # nothing was told twice,
+        assert len(made) - len(crowd.heard) <= happened.total() - happened["restart"] + processes * restarts
+        assert len(made) == charges  # and all of the budget is spent, and no more.
+        assert book.left().share == 0
+    assert happened.total() == len(faults)
+    assert set(codes) <= {0, -signal.SIGKILL}  # Nobody who lived was told an error.
+    return {"told": len(crowd.heard), "charged": len(made), "lives": crowd.lives, "seconds": seconds, **happened}
+
+
+def crowd_on_a_server_of_its_own(tmp_path: Path, patch: pytest.MonkeyPatch, **sizes: int) -> str:
+    patch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with own_cluster() as cluster, cluster.database() as dsn:
+        return f"\na ledger on a server: {run_crowd(cluster, dsn, **sizes)}"
 
 
 @pytest.mark.long
 def test_processes_that_are_killed_lose_and_overspend_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with own_cluster() as cluster, cluster.database() as dsn:
-        found = run_crowd(cluster, dsn, processes=6, charges=400, kills=12, restarts=1, seed=searched(1))
+    sizes = {"processes": 6, "charges": 400, "kills": 8, "ends": 4, "restarts": 1}
+    said = crowd_on_a_server_of_its_own(tmp_path, monkeypatch, **sizes, seed=searched(1))
     with capsys.disabled():
-        print(f"\na ledger on a server: {found}")
+        print(said)
+
+
+@pytest.mark.slow
+def test_16_processes_10_000_charges_and_50_kills_lose_and_overspend_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = {"processes": 16, "charges": 10_000, "kills": 50, "ends": 20, "restarts": 2}
+    said = crowd_on_a_server_of_its_own(tmp_path, monkeypatch, **sizes, seed=searched(3))
+    with capsys.disabled():
+        print(said)
 
 
 def test_processes_spend_exactly_what_a_server_holds(server_place: str) -> None:
@@ -494,8 +528,7 @@ def test_two_who_both_believe_to_be_at_the_gate_cannot_both_write(
 def test_64_processes_100_000_charges_and_500_kills_lose_and_overspend_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    with own_cluster() as cluster, cluster.database() as dsn:
-        found = run_crowd(cluster, dsn, processes=64, charges=100_000, kills=500, restarts=5, seed=searched(2))
+    sizes = {"processes": 64, "charges": 100_000, "kills": 500, "ends": 200, "restarts": 5}
+    said = crowd_on_a_server_of_its_own(tmp_path, monkeypatch, **sizes, seed=searched(2))
     with capsys.disabled():
-        print(f"\na ledger on a server: {found}")
+        print(said)
