@@ -26,10 +26,10 @@ from discreet.errors import (
     NotAuthorised,
     Refused,
 )
-from discreet.ledger import Account, Budget, Ledger, look, move, relocation, restore
+from discreet.ledger import Account, Budget, Ledger, look, move, postgres_rows, relocation, restore
 from discreet.ledger.charge_record import ReadClaim
-from discreet.ledger.postgres_rows import clear, plain
-from discreet.ledger.postgres_store import PostgresStore
+from discreet.ledger.postgres_rows import PostgresRows, clear, plain
+from discreet.ledger.postgres_store import PostgresStore, _Connected
 from discreet.ledger.requests import ChargeRequest, ClaimRequest, read_request
 from discreet.ledger.server_address import LedgerAddress, as_place
 from discreet.privacy import PureDP
@@ -431,6 +431,104 @@ def test_a_name_has_the_port_that_is_not_the_usual_one_and_no_user() -> None:
             as_place(wrong)
 
 
+# --- what was decided, and for how long that is known ---
+
+
+def outcomes(place: str) -> int:
+    dsn, _, schema = place.partition("?schema=")
+    with psycopg.connect(dsn) as connection:
+        found = connection.execute(f"SELECT count(*) FROM {schema}.outcomes").fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def test_outcomes_are_forgotten_and_who_asks_after_that_is_refused(
+    postgres_cluster: Cluster, server_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A charge whose outcome may be forgotten is never made a second time, and the others go on."""
+    monkeypatch.setattr(postgres_rows, "_KEPT", 10)
+    monkeypatch.setattr(postgres_rows, "_STEP", 5)
+    account = Account("people", "row", ADD, Budget(100))
+    Ledger.open(server_place, account).close()
+    with least(postgres_cluster, server_place) as place, Ledger.open(place, account) as book:
+        real, lost = _Connected.ask, list[int]()
+
+        def slow(self: Any, statement: str, *values: Any) -> Any:
+            found = real(self, statement, *values)
+            if ".decided(" in statement and not lost:
+                lost.append(1)  # What it did is not heard of, and then comes much else.
+                self.connection.close()
+                with Ledger.open(place, account) as other:
+                    for _ in range(30):
+                        charge(other)
+                raise psycopg.OperationalError("the connection was lost")
+            return found
+
+        with monkeypatch.context() as patch:
+            patch.setattr(_Connected, "ask", slow)
+            with pytest.raises(LedgerUnavailable, match="cannot be known whether this was charged"):
+                charge(book)
+        assert lost
+        assert 10 <= outcomes(server_place) <= 16
+        assert book.spent().charges == 31  # once
+        charge(book)
+        book.verify()
+
+
+def test_a_request_that_may_have_been_decided_before_is_left_to_whoever_asked(
+    server_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_rows, "_KEPT", 10)
+    monkeypatch.setattr(postgres_rows, "_STEP", 5)
+    account = Account("people", "row", ADD, Budget(100))
+    with Ledger.open(server_place, account) as book:
+        for _ in range(30):
+            charge(book)
+        facts = {"relation": ADD.value, "purpose": "q", "principal": "", "project": ""}
+        said = facts | {"event": json.loads(TENTH.to_json())}
+        waiting(server_place, ChargeRequest("people", TENTH, said, "row", ()).text())  # since 0
+        charge(book)
+        assert book.spent().charges == 31
+
+
+def test_a_draw_never_stands_in_the_table_of_requests(server_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in a crowd: one that comes late is dropped, and nobody may have seen it."""
+    seen: list[str] = []
+    real = _Connected.ask
+
+    def spied(self: Any, statement: str, *values: Any) -> Any:
+        seen.extend(str(value) for value in values if ".asked(" in statement)
+        return real(self, statement, *values)
+
+    monkeypatch.setattr(_Connected, "ask", spied)
+    with Ledger.open(server_place, ACCOUNT) as book:
+        store = book._store
+        assert isinstance(store, PostgresStore)
+        store._is_crowded = True
+        paid = charge(book)
+        store._is_crowded = True
+        assert book.store(paid, lambda: "a secret draw") == "a secret draw"
+    assert seen
+    assert not any("secret" in value for value in seen)
+
+
+def test_tables_of_the_first_format_are_brought_up_to_date(
+    postgres_cluster: Cluster, server_place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With what was granted before, and every entry."""
+    dsn, _, schema = server_place.partition("?schema=")
+    first = postgres_rows._TABLES.replace("{s}", schema).replace("{beginning}", "0" * 64)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(first)
+    with least(postgres_cluster, server_place) as place:
+        with pytest.raises(NotAuthorised):  # Who may only use the tables cannot change them.
+            Ledger.open(place, ACCOUNT)
+        Ledger.open(server_place, ACCOUNT).close()
+        with Ledger.open(place, ACCOUNT) as book:
+            charge(book)
+            book.verify()
+
+
 # --- moving ---
 
 
@@ -467,6 +565,29 @@ def test_a_ledger_moves_to_a_server_and_back_with_every_hash(server_place: str, 
             Ledger.open(closed, ACCOUNT)
         with pytest.raises(Refused, match="was moved to"):
             look(closed)
+
+
+@pytest.mark.parametrize("much", [1, 2000])
+def test_a_long_ledger_moves_in_parts(
+    much: int, server_place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    real = PostgresRows.payload
+
+    def spied(self: PostgresRows, *given: Any) -> str | None:
+        text = real(self, *given)
+        sent.append(len(text or ""))
+        return text
+
+    before = filled(tmp_path / "first.ledger")
+    monkeypatch.setattr(postgres_rows, "_MUCH", much)
+    monkeypatch.setattr(PostgresRows, "payload", spied)
+    move(tmp_path / "first.ledger", server_place, reason="several machines", principal="ana")
+    assert len(sent) > (12 if much == 1 else 4)
+    with Ledger.open(server_place, ACCOUNT) as book:
+        assert tuple((entry.index, entry.hash) for entry in book.history()) == before
+        charge(book)
+        book.verify()
 
 
 def test_a_ledger_that_was_moved_cannot_be_charged_by_those_who_have_it_open(server_place: str, tmp_path: Path) -> None:

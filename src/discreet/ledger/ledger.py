@@ -176,24 +176,23 @@ class Ledger:
     def _declare(self, account: Account, quotas: tuple[Quota, ...]) -> None:
         if is_batching(self._store):  # Verified in a snapshot, so that nobody waits for it.
             with self._store.reading() as rows:
-                refuse_arriving(rows)
-                verify(rows)
-                refuse_moved(rows)
-                before = rows.account(account.dataset)
-            if before is not None:
-                check_declared(account, quotas, Book.read(account.dataset, before))
-                return
+                if self._is_declared(rows, account, quotas):
+                    return
         with self._store.writing() as rows:
-            refuse_arriving(rows)
-            verify(rows)
-            refuse_moved(rows)
-            before = rows.account(account.dataset)
-            if before is not None:
-                check_declared(account, quotas, Book.read(account.dataset, before))
-            else:
+            if not self._is_declared(rows, account, quotas):
                 book = declare(account, quotas)
                 append(rows, self._dataset, "open", declaration(book))
                 rows.set_account(account.dataset, book.text())
+
+    def _is_declared(self, rows: LedgerRows, account: Account, quotas: tuple[Quota, ...]) -> bool:
+        """Verify the record, and that the data set was declared as it is now, if it was."""
+        refuse_arriving(rows)
+        verify(rows)
+        refuse_moved(rows)
+        before = rows.account(account.dataset)
+        if before is not None:
+            check_declared(account, quotas, Book.read(account.dataset, before))
+        return before is not None
 
     @property
     def account(self) -> Account:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.accounts import LIFETIME
 from discreet.ledger.budget import digest
-from discreet.ledger.charge_record import Charge, Head, ReadClaim, question_of
+from discreet.ledger.charge_record import Head, ReadClaim, question_of
 from discreet.ledger.requests import AnswerRequest, ChargeRequest, ClaimRequest
+from discreet.ledger.store import claim_of
 
 if TYPE_CHECKING:
     import psycopg
@@ -552,17 +554,6 @@ def _packed(claim: ReadClaim) -> dict[str, Any]:
     }
 
 
-def _claim(
-    charge: int,
-    written_hash: str,
-    index: int,
-    dataset: str,
-    principal: str,
-    until: int,
-    process: str,
-    part: int | None,
-    is_failed: bool,
-    counts: bool,
-) -> ReadClaim:
-    paid = Charge(charge, charge, written_hash)
-    return ReadClaim(paid, index, clear(dataset), clear(principal), until, process, part, is_failed, counts)
+def _claim(*row: Any) -> ReadClaim:
+    claim = claim_of(*row)
+    return replace(claim, dataset=clear(claim.dataset), principal=clear(claim.principal))

@@ -13,11 +13,11 @@ from typing import Any, final
 from discreet.errors import LedgerDamaged, LedgerUnavailable, Refused
 from discreet.file_locks import lock_file, refuse_without_locks, unlock_file
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.charge_record import BEGINNING, Charge, Head, ReadClaim
+from discreet.ledger.charge_record import BEGINNING, Head, ReadClaim
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.private_files import check_private, create_private, reachable, refuse_network
-from discreet.ledger.store import LedgerRows, StoreTurn, close_before_forks, opening_stores
+from discreet.ledger.store import LedgerRows, StoreTurn, claim_of, close_before_forks, opening_stores
 
 __all__ = [
     "FORMAT",
@@ -210,14 +210,14 @@ class SqliteRows:
 
     def claim(self, charge: int) -> ReadClaim | None:
         row = self._connection.execute(f"{_ROWS_CLAIMS} WHERE charge = ?", (charge,)).fetchone()
-        return None if row is None else _claim(*row)
+        return None if row is None else claim_of(*row)
 
     def claims(self, dataset: str | None = None) -> tuple[ReadClaim, ...]:
         if dataset is None and not self._one("SELECT count(*) FROM sqlite_master WHERE name = 'claims'"):
             return ()  # A file of an older format that is only looked at.
         which, values = ("", ()) if dataset is None else (" WHERE dataset = ?", (dataset,))
         rows = self._connection.execute(f"{_ROWS_CLAIMS}{which} ORDER BY claims.idx", values)
-        return tuple(_claim(*row) for row in rows)
+        return tuple(claim_of(*row) for row in rows)
 
     def set_claim(self, claim: ReadClaim) -> None:
         values = (claim.dataset, claim.principal, claim.until, claim.process, claim.part, claim.is_failed, claim.counts)
@@ -227,22 +227,6 @@ class SqliteRows:
 
     def end_claim(self, charge: int) -> None:
         self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
-
-
-def _claim(
-    charge: int,
-    written_hash: str,
-    index: int,
-    dataset: str,
-    principal: str,
-    until: int,
-    process: str,
-    part: int | None,
-    is_failed: int,
-    counts: int,
-) -> ReadClaim:
-    paid = Charge(charge, charge, written_hash)
-    return ReadClaim(paid, index, dataset, principal, until, process, part, bool(is_failed), bool(counts))
 
 
 # --- sqlite_store ---

@@ -10,9 +10,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol, final
 
 from discreet.errors import Refused
-from discreet.ledger.charge_record import Head, ReadClaim
+from discreet.ledger.charge_record import Charge, Head, ReadClaim
 
-__all__ = ["ClosedStore", "LedgerRows", "Store", "StoreTurn", "close_before_forks", "opening_stores"]
+__all__ = ["ClosedStore", "LedgerRows", "Store", "StoreTurn", "claim_of", "close_before_forks", "opening_stores"]
 
 
 class LedgerRows(Protocol):
@@ -92,6 +92,23 @@ class LedgerRows(Protocol):
 
     def end_claim(self, charge: int) -> None:
         """Forget the claim on a charge, if there is one: it was answered, or released."""
+
+
+def claim_of(
+    charge: int,
+    written_hash: str,
+    index: int,
+    dataset: str,
+    principal: str,
+    until: int,
+    process: str,
+    part: int | None,
+    is_failed: int,
+    counts: int,
+) -> ReadClaim:
+    """Return a claim as a row of a store has it, with the hash of its charge."""
+    paid = Charge(charge, charge, written_hash)
+    return ReadClaim(paid, index, dataset, principal, until, process, part, bool(is_failed), bool(counts))
 
 
 class Store(Protocol):
