@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import queue
 import shutil
 import sqlite3
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +23,7 @@ from discreet.ledger import Account, Budget, Ledger
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
 
-__all__ = ["goals", "measure", "table"]
+__all__ = ["best", "goals", "judged", "measure", "table", "writers"]
 
 ADD: Final = Relation.ADD_REMOVE
 WRITERS: Final = 64
@@ -64,7 +66,7 @@ def _jobs(folder: Path, count: int) -> dict[str, Callable[[], dict[str, Any]]]:
         "one writer, (ε, δ), every event new": lambda: _one_writer(folder, BUDGETS["(ε, δ)"], count, _fresh),
         "one writer, charge and store an answer": lambda: _one_writer(folder, BUDGETS["(ε, δ)"], count, _answered),
         "in memory, (ε, δ)": lambda: _in_memory(count),
-        MANY: lambda: _many(folder, max(1, 5 * count // WRITERS)),
+        MANY: lambda: writers(_new(folder), WRITERS, max(1, 5 * count // WRITERS)),
         "open and verify, entries": lambda: _verified(folder, 2 * count),
     }
     return jobs
@@ -149,25 +151,32 @@ def _new(folder: Path) -> Path:
     return folder / f"ledger-{time.time_ns()}"
 
 
-def _spend(path: Path, each: int, start: Any, done: Any) -> None:
-    start.wait()
-    with Ledger.open(path, _account(BUDGETS["(ε, δ)"])) as ledger:
+def _spend(place: str | Path, anchor: Path | None, each: int, start: Any, done: Any) -> None:
+    with Ledger.open(place, _account(BUDGETS["(ε, δ)"]), anchor=anchor) as ledger:
+        start.wait()
         done.put(_rate(each, lambda i: _same(ledger, i))["count"])
 
 
-def _many(folder: Path, each: int) -> dict[str, Any]:
-    context, path = multiprocessing.get_context("fork"), _new(folder)
-    start, done = context.Barrier(WRITERS + 1), context.Queue()
-    writers = [context.Process(target=_spend, args=(path, each, start, done)) for _ in range(WRITERS)]
-    for writer in writers:
-        writer.start()
+def writers(
+    place: str | Path, count: int, each: int, *, anchor: Path | None = None, threads: bool = False
+) -> dict[str, Any]:
+    """Charge from many processes, or threads, at once, each with the ledger open; what was told must be there."""
+    with Ledger.open(place, _account(BUDGETS["(ε, δ)"]), anchor=anchor):
+        pass  # It is made, and nobody has to wait for that.
+    context = multiprocessing.get_context("fork")
+    start = threading.Barrier(count + 1) if threads else context.Barrier(count + 1)
+    done: Any = queue.Queue() if threads else context.Queue()
+    begin = threading.Thread if threads else context.Process
+    running = [begin(target=_spend, args=(place, anchor, each, start, done)) for _ in range(count)]
+    for each_one in running:
+        each_one.start()
     start.wait()
     begun = time.perf_counter()
-    total = sum(done.get() for _ in writers)
+    total = sum(done.get() for _ in running)
     seconds = time.perf_counter() - begun
-    for writer in writers:
-        writer.join()
-    with Ledger.open(path, _account(BUDGETS["(ε, δ)"])) as ledger:
+    for each_one in running:
+        each_one.join()
+    with Ledger.open(place, _account(BUDGETS["(ε, δ)"]), anchor=anchor) as ledger:
         lost = total - ledger.spent().charges
     return {"per_second": total / seconds, "count": total, "lost": lost}
 
@@ -178,24 +187,26 @@ def best(results: Results, what: str, figure: str = "per_second") -> float | Non
     return max(found, key=lambda row: row["per_second"])[figure] if found else None
 
 
+def judged(results: Results, promised: Mapping[str, int]) -> tuple[Goal, ...]:
+    """Judge rates that were promised."""
+    rates = ((least, best(results, what)) for what, least in promised.items())
+    return tuple(Goal(f"≥ {least:,} a second", None if rate is None else rate >= least) for least, rate in rates)
+
+
 def goals(results: Results) -> tuple[Goal, ...]:
     """Judge what was promised."""
-    found = {what: best(results, what) for what in GOALS}
-    return tuple(
-        Goal(f"≥ {least:,} a second", None if rate is None else rate >= least)
-        for (_, least), rate in zip(GOALS.items(), found.values(), strict=True)
-    )
+    return judged(results, GOALS)
 
 
 def table(results: Results) -> Table:
     """List the jobs."""
-    judged = dict(zip(GOALS, goals(results), strict=True))
+    verdicts = dict(zip(GOALS, goals(results), strict=True))
     jobs = dict.fromkeys(row["what"] for row in results.rows)
     return Table(
         title="Durable charges in a second",
         columns=("what", "a second", "CPU, µs each", "goals"),
         rows=tuple(
-            (what, number(best(results, what)), _or_missing(best(results, what, "cpu_us")), str(judged.get(what, "")))
+            (what, number(best(results, what)), _or_missing(best(results, what, "cpu_us")), str(verdicts.get(what, "")))
             for what in jobs
         ),
         remarks=(

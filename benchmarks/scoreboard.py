@@ -150,6 +150,12 @@ HEADLINES: Final[Mapping[str, Headline]] = {
         Cell("a second", {"what": "one writer, (ε, δ)"}),
         "≥ 1,500 a second",
     ),
+    "ledger_server": Headline(
+        "Ledger on a server",
+        "durable charges in a second, 16 processes",
+        Cell("a second", {"what": "server, 16 processes"}),
+        "≥ 1,500 a second",
+    ),
     "speed": Headline(
         "Quantiles",
         "median of 1,000,000 floats: CPU ns a value",
@@ -348,6 +354,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
         "totals",
         "running",
         "ledger",
+        "ledger_server",
         "imports",
     ),
     "Learning and synthetic data": (

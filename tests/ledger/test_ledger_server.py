@@ -225,8 +225,18 @@ def test_a_wrong_password_and_a_missing_database_are_told_without_it(
             assert "horse" not in f"{book!r} {book.history()!r} {vars(book._store)!r}"
     with pytest.raises(LedgerUnavailable, match="no such database"):
         Ledger.open(postgres_cluster.dsn("nowhere"), ACCOUNT, anchor=tmp_path / "other")
-    with pytest.raises(LedgerUnavailable, match="cannot be reached"):
-        Ledger.open("postgresql://127.0.0.1:9/ledgers", ACCOUNT, anchor=tmp_path / "other")
+    with pytest.raises(LedgerUnavailable, match="no such role"):
+        Ledger.open(postgres_cluster.dsn(user="nobody_here"), ACCOUNT, anchor=tmp_path / "other")
+    monkeypatch.delenv("PGPASSWORD")
+    with pytest.raises(NotAuthorised, match="asks for a password"):
+        Ledger.open(postgres_cluster.dsn(user="with_password"), ACCOUNT, anchor=tmp_path / "other")
+    for address, why in (
+        ("postgresql://127.0.0.1:9/ledgers", "nothing listens at this port"),
+        ("postgresql://no-such-host.invalid/ledgers", "its host has no address"),
+        ("postgresql:///ledgers?host=/nowhere", "no server has its socket there"),
+    ):
+        with pytest.raises(LedgerUnavailable, match=f"cannot be reached.*{why}"):
+            Ledger.open(address, ACCOUNT, anchor=tmp_path / "other")
     assert "horse" not in postgres_cluster.log
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import final
 
@@ -135,6 +136,7 @@ def _written(head: Head) -> bytes:
     return f"{head.index} {head.hash} {_check(head)}".ljust(_SLOT).encode("ascii")
 
 
+@lru_cache(maxsize=16)
 def _read(slot: bytes) -> Head | None:
     """Return the head that a slot holds; None for one that is torn or was never written."""
     parts = slot.decode("ascii", "replace").split()

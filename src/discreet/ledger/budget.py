@@ -418,7 +418,7 @@ class Sums:
         """Add charges of one price. Every kind of sum is added here and nowhere else."""
         return Sums(
             _added(self.epsilon, price.epsilon, times),
-            self.delta + price.delta * times,
+            self.delta + (price.delta if times == 1 else price.delta * times),
             _added(self.rho, price.rho, times),
             tuple(
                 None if so_far is None or more is None else so_far + more * times
@@ -442,7 +442,9 @@ class Sums:
 
 
 def _added(so_far: Fraction | None, more: Fraction | None, times: int) -> Fraction | None:
-    return None if so_far is None or more is None else so_far + more * times
+    if so_far is None or more is None:
+        return None
+    return so_far + (more if times == 1 else more * times)  # Fractions multiply slowly.
 
 
 def _read(text: str) -> Sums:

@@ -104,16 +104,16 @@ CREATE FUNCTION {s}.waiting(most integer) RETURNS json LANGUAGE plpgsql AS $$ BE
     'head', json_build_array(l.idx, l.hash, l.time, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint),
     'forgotten', l.forgotten,
     'waiting', (SELECT json_agg(json_build_array(w.id, CASE WHEN w.since >= l.forgotten THEN w.body END,
-        EXISTS (SELECT FROM {s}.outcomes o WHERE o.id = w.id)) ORDER BY w.number)
+        (SELECT true FROM {s}.outcomes o WHERE o.id = w.id)) ORDER BY w.number)
         FROM (SELECT * FROM {s}.requests ORDER BY number LIMIT most) w)) FROM {s}.ledger l); END $$;
 CREATE FUNCTION {s}.opened(asked uuid, gate bigint, waits boolean, most integer, p json) RETURNS json
     LANGUAGE plpgsql AS $$ BEGIN
     IF waits THEN PERFORM pg_advisory_lock(gate);
     ELSIF NOT pg_try_advisory_lock(gate) THEN RETURN NULL; END IF;
     RETURN json_build_object('told', (SELECT json_build_array(told, idx, hash) FROM {s}.outcomes WHERE id = asked),
-    'open', {s}.waiting(most), 'found', {s}.looked(p)); END $$;
+    'open', {s}.waiting(most), 'found', CASE WHEN p IS NOT NULL THEN {s}.looked(p) END); END $$;
 CREATE PROCEDURE {s}.asked(asked uuid, since bigint, body text, gate bigint, turn bigint, anchored bigint,
-    most integer, p json, INOUT seen json) LANGUAGE plpgsql AS $$ DECLARE tries integer := 0; BEGIN
+    most integer, INOUT seen json) LANGUAGE plpgsql AS $$ DECLARE tries integer := 0; BEGIN
     INSERT INTO {s}.requests (id, since, body) VALUES (asked, since, body) ON CONFLICT (id) DO NOTHING;
     COMMIT;
     LOOP
@@ -123,7 +123,7 @@ CREATE PROCEDURE {s}.asked(asked uuid, since bigint, body text, gate bigint, tur
         PERFORM pg_advisory_unlock_shared(gate);
         EXIT WHEN seen IS NOT NULL;
         IF pg_try_advisory_lock(turn) THEN
-            seen := {s}.opened(asked, gate, true, most, p);
+            seen := {s}.opened(asked, gate, true, most, NULL);
             EXIT;
         END IF;
         tries := tries + 1; -- Whoever has the turn is about to go to the gate.
@@ -134,7 +134,7 @@ CREATE FUNCTION {s}.let_go() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_advisory_unlock_all(); END $$;
 CREATE OR REPLACE FUNCTION {s}.written(p json) RETURNS void LANGUAGE plpgsql AS $$ DECLARE r record; BEGIN
     SELECT * INTO r FROM json_to_record(p) AS x(entries json, answers json, accounts json, sums json, charges json,
-        ended json, claims json, outcomes json, done json, idx bigint, hash text, time bigint, before bigint,
+        ended bigint[], claims json, outcomes json, done uuid[], idx bigint, hash text, time bigint, before bigint,
         before_hash text);
     IF r.entries IS NOT NULL THEN
         INSERT INTO {s}.entries SELECT * FROM json_to_recordset(r.entries)
@@ -157,7 +157,7 @@ CREATE OR REPLACE FUNCTION {s}.written(p json) RETURNS void LANGUAGE plpgsql AS 
             AS x(idx bigint, dataset text, key text, question text, key_id text, question_id text);
     END IF;
     IF r.ended IS NOT NULL THEN
-        DELETE FROM {s}.claims WHERE charge IN (SELECT json_array_elements_text(r.ended)::bigint);
+        DELETE FROM {s}.claims WHERE charge = ANY (r.ended);
     END IF;
     IF r.claims IS NOT NULL THEN
         INSERT INTO {s}.claims SELECT * FROM json_to_recordset(r.claims) AS x(charge bigint, idx bigint,
@@ -169,7 +169,7 @@ CREATE OR REPLACE FUNCTION {s}.written(p json) RETURNS void LANGUAGE plpgsql AS 
             AS x(id uuid, told text);
     END IF;
     IF r.done IS NOT NULL THEN
-        DELETE FROM {s}.requests WHERE id IN (SELECT json_array_elements_text(r.done)::uuid);
+        DELETE FROM {s}.requests WHERE id = ANY (r.done);
     END IF;
     UPDATE {s}.ledger SET idx = r.idx, hash = r.hash, time = r.time WHERE idx = r.before AND hash = r.before_hash;
     IF NOT FOUND THEN RAISE EXCEPTION 'somebody else moved the head'; END IF;
@@ -310,6 +310,10 @@ class PostgresRows:
         }
         self._known |= {(kind, name): None for kind, names in new.items() for name in names}
         return json.dumps({kind: names for kind, names in new.items() if names}) if any(new.values()) else ""
+
+    def unlooked(self) -> None:
+        """Forget what was to be looked up, and was not."""
+        self._known.clear()
 
     def found(self, looked: Mapping[str, Mapping[str, Any] | None]) -> None:
         """Take over what was looked up."""

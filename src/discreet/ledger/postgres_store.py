@@ -48,7 +48,7 @@ _PAUSES = (0.01, 0.05, 0.2, 0.5, 1.0)  # seconds, and the last one again and aga
 _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WAIT = "SELECT pg_advisory_xact_lock(%s)"
 _TOLD = "SELECT told, idx, hash FROM {s}.outcomes WHERE id = %s"
-_ASKED = "CALL {s}.asked($1, $2, $3, $4, $5, $6, $7, $8, NULL)"
+_ASKED = "CALL {s}.asked($1, $2, $3, $4, $5, $6, $7, NULL)"
 _OPENED = "SELECT {s}.opened($1, $2, $3, $4, $5)"
 _LOOKED = "SELECT {s}.looked($1)"
 _DECIDED = "CALL {s}.decided($1, $2, $3, $4, $5, NULL)"
@@ -297,10 +297,12 @@ class PostgresStore:
         here.back()
         anchored, rows = here.anchor.read(), here.rows()
         try:
-            found = self._entered(here, asked, anchored, rows.look_for([asked.request], anchored.index))
+            found = self._entered(here, asked, anchored, rows)
             if isinstance(found, list):
                 return self._heard(here, asked, anchored, found)
             rows.set_head(found["open"]["head"])
+            if wanted := rows.look_for([asked.request], anchored.index):  # nobody looks ahead who only waits
+                found["found"] = here.ask(_LOOKED, wanted)
             rows.found(found["found"])
             _check(rows, anchored)
             if found["told"] is not None:
@@ -312,18 +314,20 @@ class PostgresStore:
             self._give_up(here)
             raise
 
-    def _entered(self, here: _Connected, asked: _Asked[T], anchored: Head, wanted: str) -> Any:
+    def _entered(self, here: _Connected, asked: _Asked[T], anchored: Head, rows: PostgresRows) -> Any:
         """Go to the gate if it is free, else ask by the table: return what was decided, or what is open at the gate."""
         body, found = asked.request.text(), None
         asked.begins(anchored.index)
         try:
             if body is None or not self._is_crowded:
-                found = here.ask(_OPENED, asked.number, here.gate, body is None, _MOST, wanted or "{}")
+                wanted = rows.look_for([asked.request], anchored.index)
+                found = here.ask(_OPENED, asked.number, here.gate, body is None, _MOST, wanted)
                 self._is_crowded = found is None
             if found is None:
                 asked.is_waiting = True
-                locks, seen = (here.gate, here.turn), anchored.index
-                found = here.ask(_ASKED, asked.number, asked.since, body, *locks, seen, _MOST, wanted or "{}")
+                rows.unlooked()
+                at = (here.gate, here.turn, anchored.index)
+                found = here.ask(_ASKED, asked.number, asked.since, body, *at, _MOST)
         except BaseException:  # The server may have let this session to the gate, and the client does not know.
             self.drop()
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -144,7 +145,12 @@ def connect(address: LedgerAddress) -> psycopg.Connection[Any]:
         "tcp_user_timeout": "30000",
         "client_encoding": "utf8",
     }
-    connection: psycopg.Connection[Any] = driver().connect(**given | address.parameters, autocommit=True)
+    pg = driver()
+    try:
+        connection: psycopg.Connection[Any] = pg.connect(**given | address.parameters, autocommit=True)
+    except pg.OperationalError as error:
+        error.ledger = address  # where to look for why, if it is told to somebody
+        raise
     try:
         _settle(connection)
     except BaseException:
@@ -205,17 +211,52 @@ def server_errors() -> Iterator[None]:
     except pg.errors.LockNotAvailable:
         raise LedgerUnavailable(f"others had the ledger for longer than {_PATIENCE}; nothing was released") from None
     except pg.OperationalError as error:
-        raise _unreachable(str(error)) from None
+        raise _unreachable(str(error), getattr(error, "ledger", None)) from None
     except pg.Error as error:
         code = getattr(error, "sqlstate", None) or type(error).__name__
         raise LedgerUnavailable(f"the ledger could not be used ({code}); nothing was released") from None
 
 
-def _unreachable(said: str) -> Exception:
-    if "authentication failed" in said or "no password supplied" in said or "pg_hba.conf" in said:
-        return NotAuthorised(
-            "the server of the ledger refuses this user or its password: see ~/.pgpass, PGPASSWORD and pg_hba.conf"
-        )
-    if "does not exist" in said:
-        return LedgerUnavailable("the server has no such database or role: make it first (createdb, createuser)")
-    return LedgerUnavailable("the server of the ledger cannot be reached, or was lost; nothing was released")
+# What libpq says of a connection that failed has no code; these are parts of its constant texts, and what we say.
+_REFUSALS = {
+    "no password supplied": "the server of the ledger asks for a password: put it into ~/.pgpass or PGPASSWORD",
+    "authentication failed": "the server of the ledger refuses this user or its password: see ~/.pgpass and PGPASSWORD",
+    "pg_hba.conf": "the server of the ledger has no rule that lets this user in from here: see its pg_hba.conf",
+}
+_MISSING = {
+    'role "': "the server has no such role: make it first (createuser), or name another user in the address",
+    'database "': "the server has no such database: make it first (createdb)",
+}
+
+
+def _unreachable(said: str, address: LedgerAddress | None) -> Exception:
+    for part, told in _REFUSALS.items():
+        if part in said:
+            return NotAuthorised(told)
+    for part, told in _MISSING.items():
+        if part in said and "does not exist" in said:
+            return LedgerUnavailable(told)
+    if "too many clients" in said or "connection slots" in said:
+        return LedgerUnavailable("the server of the ledger has no room for another connection (max_connections)")
+    why = None if address is None else _why(address)
+    because = "" if why is None else f": {why}"
+    return LedgerUnavailable(f"the server of the ledger cannot be reached, or was lost{because}; nothing was released")
+
+
+def _why(address: LedgerAddress) -> str | None:
+    """Find out by ourselves why a server does not answer: what the driver says may quote a password."""
+    said = {name: address._said(name, f"PG{name.upper()}", "") for name in ("host", "hostaddr", "port", "service")}
+    host, port = said["hostaddr"] or said["host"], said["port"] or "5432"
+    if said["service"] or "," in host or not port.isdecimal():
+        return None
+    if not host or host.startswith("/"):
+        return "no server has its socket there, or it is not running"
+    try:
+        with socket.create_connection((host, int(port)), timeout=3):
+            return "something answers at this host and port, but it is no PostgreSQL, or it is starting or stopping"
+    except (socket.gaierror, UnicodeError):
+        return "its host has no address; see how it is written"
+    except ConnectionRefusedError:
+        return "nothing listens at this port of its host; is it running, and at this port?"
+    except OSError:
+        return "its host does not answer; see the network and firewalls"

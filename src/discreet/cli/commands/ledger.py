@@ -68,7 +68,9 @@ def export(
 )
 def move(
     place: Annotated[Path, typer.Argument(help="The ledger: a file, or postgresql://host/database.", metavar="FROM")],
-    to: Annotated[Path, typer.Argument(help="Where it will be: a file, or an address. None must be there.")],
+    to: Annotated[
+        Path, typer.Argument(help="Where it will be: a file, or an address. None must be there.", metavar="TO")
+    ],
     reason: Reason,
     principal: Principal = None,
     as_json: AsJson = False,
