@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give all tests of Spark to one process, which starts it once.
+    """Give every file to one process, so that what its tests share is made once, and all tests of Spark to one.
 
     Marks of groups do not reach the scheduler under pytest 9.2 (pytest-xdist issue 1386); names of tests do.
     """
@@ -74,7 +74,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return "spark" if "spark" in nodeid.lower() else nodeid
+            return "spark" if "spark" in nodeid.lower() else nodeid.partition("::")[0]
 
     return Scheduling(config, log) if config.getoption("dist") in {"load", "loadgroup"} else None
 
