@@ -122,11 +122,12 @@ def _add_group(priced: PricedQuery, loss: Loss, here: _Groups, there: _Groups, k
         else:
             loss.mu_squared += Fraction(shift**2) / noise.law.variance
     for place, chooser in enumerate(priced.draft.choosers):
-        spent = here.choice_loss(there, place, mine, yours)
-        if chooser.flips:
-            loss.pure += spent
-        else:
-            loss.choices += spent
+        values, widths = here.choice_losses(there, place, mine, yours)
+        for spent, flips in ((values, chooser.flips and not chooser.at_once), (widths, chooser.flips)):
+            if flips:
+                loss.pure += spent
+            else:
+                loss.choices += spent
 
 
 def _add_selection(loss: Loss, selection: Any, shift: int) -> None:
@@ -152,16 +153,16 @@ class _Groups:
         assert counted is not None
         return int(counted[place])
 
-    def choice_loss(self, other: _Groups, pick: int, mine: int, yours: int) -> Fraction:
-        """Return how far the scaled scores of a choice move apart: their range bounds every loss. [DR19, MS20]"""
+    def choice_losses(self, other: _Groups, pick: int, mine: int, yours: int) -> tuple[Fraction, Fraction]:
+        """Return how far the scaled scores of values, and of widths around them, move apart. [DR19, MS20]"""
         draft = self.priced.draft
         asked, chooser = draft.picks[pick], draft.choosers[pick]
         one, two = self._kept(pick, mine), other._kept(pick, yours)
         if isinstance(asked, ModePick):
             moved = mode_scores(asked, one) - mode_scores(asked, two)
-            return _range(moved) * mode_factor(draft, chooser)
+            return _range(moved) * mode_factor(draft, chooser), Fraction(0)
         if isinstance(asked, QuantilesPick):
-            return self._list_loss(asked, chooser, one, two)
+            return self._list_losses(asked, chooser, one, two)
         mechanism = quantile_of(draft, asked, chooser)
         points = np.unique(
             np.concatenate([one, two, one + 1, two + 1, one - 1, two - 1, [asked.grid.first, asked.grid.last]])
@@ -169,12 +170,17 @@ class _Groups:
         points = points[(points >= asked.grid.first) & (points <= asked.grid.last)]
         moved = _rank_scores(mechanism, one, points) - _rank_scores(mechanism, two, points)
         spent = _range(moved) * mechanism.factor
-        return spent + _width_loss(interval_of(draft, asked, chooser), one, two, points) if chooser.interval else spent
+        if not chooser.interval:
+            return spent, Fraction(0)
+        return spent, _width_loss(interval_of(draft, asked, chooser), one, two, points)
 
-    def _list_loss(
+    def _list_losses(
         self, asked: QuantilesPick, chooser: Chooser, one: NDArray[np.int64], two: NDArray[np.int64]
-    ) -> Fraction:
-        """Return the largest loss of values that are chosen together, by their exact law, and of widths around them."""
+    ) -> tuple[Fraction, Fraction]:
+        """Return the largest loss of values that are chosen together, by their exact law, and of widths around them.
+
+        Where all are chosen at once their losses span no more than is charged: that is a bounded range.
+        """
         draft, grid = self.priced.draft, asked.grid
         assert grid.width <= _FEWEST, "lists are asked of small grids here: their law is listed"
         mechanism = replace(quantiles_of(draft, asked, chooser), fineness=1)
@@ -182,10 +188,12 @@ class _Groups:
         assert laws[0].masses.keys() == laws[1].masses.keys()
         with precision(128):
             pairs = [(mass, laws[1].masses[chosen]) for chosen, mass in laws[0].masses.items()]
-            spent = max(max(bounds(abs((a / b).log()))[0] for a, b in pairs), Fraction(0))
+            losses = [bounds((a / b).log()) for a, b in pairs]
+            least, most = min(one for _, one in losses), max(one for one, _ in losses)
+            spent = max(Fraction(0), most - least if chooser.at_once else max(most, -least))
         points = np.arange(grid.first, grid.last + 1)
         widths = intervals_of(draft, asked, chooser) if chooser.interval else ()
-        return spent + sum((_width_loss(width, one, two, points) for width in widths), Fraction(0))
+        return spent, sum((_width_loss(width, one, two, points) for width in widths), Fraction(0))
 
     def _kept(self, pick: int, place: int) -> NDArray[np.int64]:
         values = self.tally.measures[self.priced.draft.picks[pick].column].values

@@ -20,6 +20,7 @@ from discreet.cli.commands import (
     init,
     key,
     ledger,
+    limits,
     mcp,
     plan,
     profile,
@@ -37,7 +38,7 @@ __all__ = ["app"]
 _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.items())
 _PANELS = {
     "Publish": (init, plan, release, bundle, key, profile, synth, demo),
-    "Ask": (query, shell, mcp),
+    "Ask": (query, limits, shell, mcp),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),
     "More": (data, source, doctor, version),

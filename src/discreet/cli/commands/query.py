@@ -1,4 +1,4 @@
-"""`discreet query`, `discreet explain` and `discreet limits`: one question in SQL, and limits for all of them."""
+"""`discreet query` and `discreet explain`: one question in SQL."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _IdempotencyKey = Annotated[
 
 
 def add_to(app: typer.Typer, panel: str) -> None:
-    """Add all three commands."""
+    """Add both commands."""
     command(
         app,
         "query",
@@ -70,12 +70,6 @@ def add_to(app: typer.Typer, panel: str) -> None:
         example='discreet explain "SELECT AVG(cost) AS cost FROM stays" --epsilon 0.1 \\\n  --policy plan.toml',
         busy="planning",
     )(explain)
-    command(
-        app,
-        "limits",
-        panel=panel,
-        example="discreet limits --most 16 --groups diagnosis --epsilon 0.1 --policy plan.toml \\\n  --max-epsilon 0.1",
-    )(limits)
 
 
 def query(
@@ -136,31 +130,3 @@ def explain(
     offer = TypedOffer(*price, None, kept_share, quantile_intervals, population)
     with open_session(policy, principal=principal, project=project) as session:
         show(explained(session, sql, offer), as_json=as_json)
-
-
-def limits(
-    policy: PolicyFile,
-    most: Annotated[int, typer.Option("--most", help="The largest limit worth considering; from 2.")],
-    epsilon: Epsilon = None,
-    rho: _Rho = None,
-    table: Annotated[str | None, typer.Option("--table", help="The table, where there are several.")] = None,
-    groups: Annotated[
-        list[str] | None, typer.Option("--groups", help="A column that answers are grouped by; may be repeated.")
-    ] = None,
-    coverage: Annotated[
-        str, typer.Option("--coverage", help="The share of units that shall have no more, between 0 and 1.")
-    ] = "0.98",
-    max_epsilon: MaxEpsilon = None,
-    at_delta: AtDelta = None,
-    principal: Principal = None,
-    project: Project = "",
-    as_json: AsJson = False,
-) -> None:
-    """Propose contribution limits: how many rows and groups most units have, from private histograms."""
-    from discreet.cli.policies import open_session
-    from discreet.cli.query_support import limits_found
-
-    said = {"most": most, "epsilon": epsilon, "rho": rho, "table": table, "groups": groups or (), "coverage": coverage}
-    with open_session(policy, principal=principal, project=project) as session:
-        show(limits_found(session, max_epsilon=max_epsilon, at_delta=at_delta, **said), as_json=as_json)
-        note(session.money())
