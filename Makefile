@@ -13,12 +13,12 @@ $(VENV)/.package: pyproject.toml constraints.txt
 	touch $@
 
 $(VENV)/.ready: $(VENV)/.package
-	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs,lakes,mcp,notebook,postgres,sklearn,spark,torch]'
+	$(BIN)/python -m pip install -q -c constraints.txt -e '.[dev,docs,lakes,mcp,notebook,postgres,server,sklearn,spark,torch]'
 	touch $@
 
 $(OLDEST)/.ready: pyproject.toml constraints-oldest.txt
 	$(PYTHON) -m venv $(OLDEST)
-	$(OLDEST)/bin/python -m pip install -q -c constraints-oldest.txt -e '.[dev,docs,lakes,mcp,notebook,postgres,sklearn,spark,torch]'
+	$(OLDEST)/bin/python -m pip install -q -c constraints-oldest.txt -e '.[dev,docs,lakes,mcp,notebook,postgres,server,sklearn,spark,torch]'
 	touch $@
 
 demo: $(VENV)/.package  ## A list is named, tables are published by a plan, and both are attacked. FOLDER=… names the folder.

@@ -38,6 +38,7 @@ GLOSSES = {
     "synth": "synthetic tables and pictures",
     "release": "plans, prices, bundles, reports, profiles",
     "lab": "verify, attacks, audit, demo, evaluation",
+    "server": "HTTP API, accounts, jobs, pages",
     "cli": "the command line: one file a command",
 }
 WIDTH, LEFT, HEIGHT, GAP = 900, 64, 46, 8

@@ -38,8 +38,8 @@ FLOORS = {
     "synth": 9,
     "release": 10,
     "lab": 11,
-    "cli": 12,
     "server": 12,
+    "cli": 13,
 }
 # Rooms of the laboratory: no floor below it needs one of them.
 LAB = {"verify": 0, "attacks": 1, "audit": 1, "demo": 2, "evaluation": 2}

@@ -26,9 +26,12 @@ from discreet.cli.commands import (
     profile,
     query,
     release,
+    serve,
     shell,
     source,
     synth,
+    token,
+    user,
     version,
 )
 from discreet.cli.exits import MEANINGS
@@ -39,6 +42,7 @@ _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.
 _PANELS = {
     "Publish": (init, plan, release, bundle, key, profile, synth, demo),
     "Ask": (query, limits, shell, mcp),
+    "Serve": (serve, user, token),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),
     "More": (data, source, doctor, version),

@@ -39,6 +39,15 @@ from discreet.cli.ledger_support import (
 from discreet.cli.profile_support import ProfileAnswer
 from discreet.cli.query_support import ColumnFacts, Explained, LimitsAnswer, TableAnswer, UnitsInBin
 from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
+from discreet.cli.server_support import (
+    NewSecret,
+    PeopleList,
+    PersonRow,
+    ServedRow,
+    ServerStarted,
+    TokenList,
+    TokenRow,
+)
 from discreet.cli.source_support import PreparedSource
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
@@ -93,12 +102,20 @@ ANSWERS: Mapping[str, Any] = {
     "profile": ProfileAnswer,
     "query": TableAnswer,
     "release": Written,
+    "serve": ServerStarted,
     "source check": Health,
     "source prepare": PreparedSource,
     "synth domain": DraftedDomain,
     "synth evaluate": EvaluatedModel,
     "synth fit": FittedModel,
     "synth sample": SampledRows,
+    "token list": TokenList,
+    "token new": NewSecret,
+    "token revoke": TokenList,
+    "user add": NewSecret,
+    "user disable": PeopleList,
+    "user invite": NewSecret,
+    "user list": PeopleList,
     "version": Version,
 }
 
@@ -118,13 +135,16 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     FoundMember: "FoundAnswer",
     ItemCountsAnswer: "ItemCountsAnswer",
     MethodAnswer: "MethodAnswer",
+    PersonRow: "PersonRow",
     QuotaNow: "QuotaNow",
     Reason: "Reason",
     Recorded: "Recorded",
+    ServedRow: "ServedRow",
     SetFacts: "SetFacts",
     SetFile: "SetFile",
     Share: "Share",
     TablePrice: "TablePrice",
+    TokenRow: "TokenRow",
     Total: "Total",
     TracedAt: "TracedAt",
     TrialAnswer: "TrialAnswer",

@@ -12,7 +12,7 @@ from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.policy import PublicTable
 from discreet.schema.columns import ExpressionFacts, Kind
 
-__all__ = ["dummy_engine"]
+__all__ = ["dummy_engine", "made_up_tables"]
 
 _ROWS = 1_000
 _LABELS = ("alpha", "beta", "gamma", "delta", "epsilon")
@@ -28,7 +28,12 @@ _DEFAULTS = {
 
 def dummy_engine(catalogue: Catalogue, *, rows: int = _ROWS) -> DuckDBEngine:
     """Return an engine on made-up tables with the names, kinds, bounds and members of a catalogue."""
-    return DuckDBEngine({name: _table(table, rows) for name, table in catalogue.tables.items()})
+    return DuckDBEngine(made_up_tables(catalogue, rows=rows))
+
+
+def made_up_tables(catalogue: Catalogue, *, rows: int) -> dict[str, Any]:
+    """Return made-up tables by name; those of public tables are marked as such."""
+    return {name: _table(table, rows) for name, table in catalogue.tables.items()}
 
 
 def _table(table: CatalogueTable, rows: int) -> Any:

@@ -519,6 +519,15 @@ class Session:
         """Both units that this session protects, if it protects two."""
         return self._chain
 
+    def for_principal(self, principal: str, *, project: str = "") -> Session:
+        """Return this session as somebody else asks in it: the same tables, ledger and budget; it closes with this."""
+        check_name(principal, name="principal")
+        other = object.__new__(Session)
+        other._unit, other._chain, other._catalogue = self._unit, self._chain, self._catalogue
+        other._desk = replace(self._desk, principal=principal, project=project, paid=set())
+        other._opened, other._last, other._lock = ExitStack(), None, Lock()
+        return other
+
     @property
     def is_closed(self) -> bool:
         """Whether data and ledger were let go of."""

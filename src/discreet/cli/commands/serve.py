@@ -1,0 +1,62 @@
+"""`discreet serve`: the server and its pages, in one process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.options import AsJson, command
+
+__all__ = ["add_to"]
+
+
+def add_to(app: typer.Typer, panel: str) -> None:
+    """Add the command."""
+    command(app, "serve", panel=panel, example="discreet serve --policy plan.toml --check")(serve)
+
+
+def serve(
+    policy: Annotated[
+        list[Path] | None,
+        typer.Option("--policy", help="A policy file, or a folder of them; several times for several data sets."),
+    ] = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Serve bundled data of people who do not exist.")] = False,
+    state: Annotated[
+        Path, typer.Option("--state", help="The file with people, tokens, jobs and the log; made if it is missing.")
+    ] = Path("discreet-server.db"),
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8000,
+    name: Annotated[
+        list[str] | None, typer.Option("--name", help="Another name of this server, as browsers say it.")
+    ] = None,
+    workers: Annotated[int, typer.Option("--workers", help="How many releases are read at a time.")] = 2,
+    answer_after: Annotated[
+        list[str] | None,
+        typer.Option("--answer-after", help="DATASET=SECONDS: when answers leave; else by a trial on made-up rows."),
+    ] = None,
+    tls_certificate: Annotated[Path | None, typer.Option("--tls-certificate", help="The certificate, as PEM.")] = None,
+    tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate, as PEM.")] = None,
+    behind_proxy: Annotated[
+        bool, typer.Option("--behind-proxy", help="A proxy on this machine has TLS and passes requests on.")
+    ] = False,
+    check: Annotated[bool, typer.Option("--check", help="Open and verify everything, then end.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Serve data sets to several people: an HTTP API and pages, accounts, one budget. See docs/server.md."""
+    from discreet.cli.server_support import answer_times, run_server
+    from discreet.server.listener import ServerSettings
+
+    settings = ServerSettings(
+        state=state,
+        host=host,
+        port=port,
+        names=tuple(name or ()),
+        workers=workers,
+        answer_after=answer_times(answer_after or ()),
+        certificate=tls_certificate,
+        key=tls_key,
+        behind_proxy=behind_proxy,
+    )
+    run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)

@@ -1,0 +1,266 @@
+"""`discreet serve`, `discreet user` and `discreet token`: what they do, and what they answer."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.cli.output import Block, Styled, TextTable, note, show
+from discreet.cli.policies import read_any_policy
+from discreet.errors import InvalidParameter
+
+if TYPE_CHECKING:
+    from discreet.server.accounts import AccountRole, Accounts
+    from discreet.server.listener import ServerSettings
+
+__all__ = [
+    "NewSecret",
+    "PeopleList",
+    "PersonRow",
+    "ServedRow",
+    "ServerStarted",
+    "TokenList",
+    "TokenRow",
+    "accounts_of",
+    "answer_times",
+    "revoke_tokens",
+    "role_named",
+    "run_server",
+    "who_changes",
+]
+
+
+def answer_times(said: Sequence[str]) -> dict[str, float]:
+    """Read `visits=5`."""
+    found = {}
+    for part in said:
+        name, _, seconds = part.rpartition("=")
+        try:
+            found[name] = float(seconds)
+        except ValueError:
+            raise InvalidParameter("--answer-after is DATASET=SECONDS, such as visits=5") from None
+    return found
+
+
+def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool, check: bool, as_json: bool) -> None:
+    """Open everything, say where it is, and serve until it is stopped; with `check`, end before that."""
+    from discreet.server.listener import demo_folder, listen, opened_server, policy_files
+
+    with ExitStack() as opened:
+        if demo:
+            if policies:
+                raise InvalidParameter("--demo brings data of its own: leave --policy out")
+            folder = opened.enter_context(demo_folder())
+            policies = [folder / "policy.toml"]
+            settings = replace(settings, state=folder / "server.db", answer_after={"northmere-stays": 2.0})
+        read = [read_any_policy(file) for file in policy_files(policies)]
+        server = opened.enter_context(opened_server(read, settings))
+        invitation = None if check else _first_run(server.accounts)
+        if check:
+            show(ServerStarted.of(settings.address(settings.port), server, None), as_json=as_json)
+            return
+
+        def ready(address: str) -> None:
+            show(ServerStarted.of(address, server, invitation), as_json=as_json)
+            sys.stdout.flush()
+            note("stop it with Ctrl-C; releases that are under way end first")
+
+        listen(server, settings, ready)
+
+
+def _first_run(accounts: Accounts) -> str | None:
+    """Add an owner where there is nobody yet, and return how they sign in first."""
+    from discreet.server.accounts import AccountRole
+
+    return accounts.add("owner", AccountRole.OWNER, (), by="first run") if not accounts.people() else None
+
+
+@contextmanager
+def accounts_of(state: Path) -> Iterator[Accounts]:
+    """Open the accounts of a server, which may be running."""
+    from discreet.server.accounts import Accounts
+    from discreet.server.state_file import StateFile
+
+    opened = StateFile(state)
+    try:
+        yield Accounts(opened)
+    finally:
+        opened.close()
+
+
+def who_changes() -> str:
+    """Return who changes accounts on the command line, for the log of decisions."""
+    return f"command line ({getpass.getuser()})"
+
+
+def role_named(role: str) -> AccountRole:
+    """Return a role by its name."""
+    from discreet.server.accounts import AccountRole
+
+    if role not in {one.value for one in AccountRole}:
+        raise InvalidParameter(f"--role is one of {', '.join(one.value for one in AccountRole)}")
+    return AccountRole(role)
+
+
+def revoke_tokens(accounts: Accounts, number: str | None, all_of: str | None) -> None:
+    """Revoke one token, or all of an account."""
+    if (number is None) == (all_of is None):
+        raise InvalidParameter("say the id of a token, or --all-of NAME")
+    named = [number] if number is not None else [one["id"] for one in accounts.tokens() if one["name"] == all_of]
+    for each in named:
+        accounts.revoke(each, by=who_changes())
+
+
+# --- answers ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServedRow:
+    """A data set that is served, and after how many seconds its answers leave."""
+
+    name: str
+    answer_after: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStarted:
+    """Where a server is, what it serves, and on its first run how the owner signs in."""
+
+    address: str
+    datasets: list[ServedRow]
+    first_run_token: str | None
+
+    @classmethod
+    def of(cls, address: str, server: Any, invitation: str | None) -> ServerStarted:
+        """Describe a server that is about to serve."""
+        rows = [ServedRow(name=one.name, answer_after=one.answer_after) for one in server.shelf]
+        return cls(address=address, datasets=rows, first_run_token=invitation)
+
+    def blocks(self) -> Iterator[Block]:
+        for one in self.datasets:
+            yield f"{one.name}: answers leave after {one.answer_after:g} s"
+        if self.first_run_token is not None:
+            yield Styled(f"open {self.address}/login#{self.first_run_token}", "bold")
+            yield f"first-run token, for one sign-in of `owner`: {self.first_run_token}"
+        else:
+            yield Styled(f"address {self.address}", "bold")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewSecret:
+    """What was made for somebody. It is shown this once."""
+
+    name: str
+    secret: str
+    use: str
+
+    def blocks(self) -> Iterator[Block]:
+        yield f"{self.use} of {self.name}, shown this once:"
+        yield Styled(self.secret, "bold")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PersonRow:
+    """Somebody who has an account."""
+
+    name: str
+    role: str
+    datasets: list[str]
+    has_password: bool
+    disabled: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeopleList:
+    """Everybody who has an account."""
+
+    people: list[PersonRow]
+
+    @classmethod
+    def of(cls, accounts: Accounts) -> PeopleList:
+        """Read all accounts."""
+        rows = [
+            PersonRow(
+                name=one["name"],
+                role=one["role"],
+                datasets=one["datasets"],
+                has_password=bool(one["known"]),
+                disabled=bool(one["disabled"]),
+            )
+            for one in accounts.people()
+        ]
+        return cls(people=rows)
+
+    def blocks(self) -> Iterator[Block]:
+        rows = [
+            (one.name, one.role, "all" if one.role == "owner" else ", ".join(one.datasets), _state(one))
+            for one in self.people
+        ]
+        yield TextTable(head=("name", "role", "data sets", ""), rows=rows)
+
+
+def _state(person: PersonRow) -> str:
+    return "disabled" if person.disabled else "" if person.has_password else "no password yet"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenRow:
+    """A token without its secret."""
+
+    id: str
+    name: str
+    kind: str
+    scopes: list[str]
+    cap: str | None
+    used: str
+    until: str
+    revoked: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenList:
+    """All tokens and invitations."""
+
+    tokens: list[TokenRow]
+
+    @classmethod
+    def of(cls, accounts: Accounts) -> TokenList:
+        """Read all tokens."""
+        rows = [
+            TokenRow(
+                id=one["id"],
+                name=one["name"],
+                kind=one["kind"],
+                scopes=one["scopes"].split(),
+                cap=one["cap"],
+                used=one["used"],
+                until=datetime.fromtimestamp(one["until"], UTC).isoformat(timespec="seconds"),
+                revoked=bool(one["revoked"]),
+            )
+            for one in accounts.tokens()
+        ]
+        return cls(tokens=rows)
+
+    def blocks(self) -> Iterator[Block]:
+        rows = [
+            (one.id, one.name, one.kind, " ".join(one.scopes), _cap(one), "revoked" if one.revoked else one.until)
+            for one in self.tokens
+        ]
+        yield TextTable(head=("id", "name", "kind", "scopes", "cap", "until"), rows=rows)
+
+
+def _cap(token: TokenRow) -> str:
+    return "" if token.cap is None else f"{token.used} of {token.cap}"

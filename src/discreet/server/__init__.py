@@ -1,0 +1,1 @@
+"""The server: an HTTP API and pages on which several people ask, under one budget (`discreet serve`)."""

@@ -1,0 +1,391 @@
+"""People, what their roles allow, passwords, tokens and visits: who may do what, in one table.
+
+A password is kept as argon2id, a token and the cookie of a visit as SHA-256: each holds 256 bits of the one source of
+randomness, so that nothing slower is needed. They are found by a public part and compared in constant time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from threading import BoundedSemaphore
+from typing import TYPE_CHECKING, Any, final
+
+from discreet.errors import InvalidParameter, MissingLibrary
+from discreet.exact import positive
+from discreet.names import check_name
+from discreet.noise.source import read
+from discreet.server.problems import Problem
+from discreet.server.state_file import StateFile
+
+if TYPE_CHECKING:
+    from argon2 import PasswordHasher
+
+__all__ = ["OPERATIONS", "SCOPES", "AccountRole", "Accounts", "Caller", "Operation", "secret"]
+
+# --- roles ---
+
+
+@final
+class AccountRole(Enum):
+    """What somebody is here."""
+
+    OWNER = "owner"
+    CUSTODIAN = "custodian"
+    ANALYST = "analyst"
+    AUDITOR = "auditor"
+    AGENT = "agent"
+    READER = "reader"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Who may do one thing: the roles, and the scope that a token needs for it."""
+
+    roles: frozenset[AccountRole]
+    scope: str
+
+
+SCOPES = ("read", "ask", "release", "audit")
+_ALL = frozenset(AccountRole)
+_ASKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.ANALYST, AccountRole.AGENT})
+_CHECKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR})
+# The whole of who may do what. An address without an operation here cannot be served; a test tries every role on all.
+OPERATIONS: Mapping[str, Operation] = {
+    "me": Operation(_ALL, "read"),
+    "datasets": Operation(_ALL, "read"),
+    "dataset": Operation(_ALL, "read"),
+    "estimate": Operation(_ASKING, "ask"),
+    "dummy": Operation(_ASKING, "ask"),
+    "release": Operation(_ASKING, "release"),
+    "releases": Operation(_ALL, "read"),
+    "budget": Operation(_ALL - {AccountRole.READER}, "read"),
+    "history": Operation(_ALL - {AccountRole.READER}, "read"),
+    "ledger": Operation(_CHECKING, "audit"),
+    "log": Operation(frozenset({AccountRole.OWNER, AccountRole.AUDITOR}), "audit"),
+}
+# Whose releases and charges are shown: those of everybody, or their own.
+_SEE_ALL = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR, AccountRole.READER})
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """Who asks: a person, by a visit in a browser or by a token, which may allow less than the person's role."""
+
+    name: str
+    role: AccountRole
+    granted: frozenset[str] | None  # data sets; None for all
+    scopes: frozenset[str] = frozenset(SCOPES)
+    token: str | None = None  # its public part
+    form_token: str | None = None  # what a form of this visit must send; None for a token
+
+    def check(self, operation: str, dataset: str | None = None) -> None:
+        """Refuse what this caller may not do. A data set that they may not see is one that is not there."""
+        if dataset is not None and not self.sees(dataset):
+            raise Problem("not-found")
+        allowed = OPERATIONS[operation]
+        if self.role not in allowed.roles:
+            raise Problem("forbidden", f"the role {self.role.value} may not do this")
+        if allowed.scope not in self.scopes:
+            raise Problem("forbidden", f"this token has no scope {allowed.scope}")
+
+    def may(self, operation: str) -> bool:
+        """Tell whether a page should offer something."""
+        return self.role in OPERATIONS[operation].roles and OPERATIONS[operation].scope in self.scopes
+
+    def sees(self, dataset: str) -> bool:
+        """Tell whether this caller may know of a data set."""
+        return self.granted is None or dataset in self.granted
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether what others asked is shown to this caller, on the data sets that they may see."""
+        return self.role in _SEE_ALL
+
+
+# --- secrets ---
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", re.ASCII)
+_LEAST_PASSWORD, _LONGEST_PASSWORD = 12, 1_000
+_MOST_FAILURES, _LOCKED = 5, 900.0  # tries of a password, and seconds of a lock-out after them
+_VISIT = 8 * 3600.0  # seconds of a visit in a browser
+_INVITED = 7 * 86_400.0
+_HASHING = BoundedSemaphore(2)  # each takes 64 MB
+
+
+def secret(size: int = 32) -> str:
+    """Return a new secret, as hexadecimal digits."""
+    return read(size).hex()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _hasher() -> PasswordHasher:
+    try:
+        from argon2 import PasswordHasher
+    except ModuleNotFoundError:
+        raise MissingLibrary("the server needs argon2-cffi: pip install 'discreet[server]'") from None
+    return PasswordHasher()
+
+
+def _hashed(password: str) -> str:
+    with _HASHING:
+        return _hasher().hash(password, salt=read(16))
+
+
+def _matches(stored: str, password: str) -> bool:
+    from argon2.exceptions import InvalidHashError, VerificationError
+
+    try:
+        with _HASHING:
+            return _hasher().verify(stored, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+# --- accounts ---
+
+
+@final
+class Accounts:
+    """The people of a server. Every change is a decision on record."""
+
+    def __init__(self, state: StateFile) -> None:
+        self._state = state
+        self._nobody = _hashed(secret())  # what the password of nobody is compared with, to take as long
+
+    def add(self, name: str, role: AccountRole, datasets: Iterable[str], *, by: str) -> str:
+        """Add somebody, and return the invitation with which they sign in first, once, within a week."""
+        if not _NAME.fullmatch(name):
+            raise InvalidParameter(
+                "a name has letters, digits and . _ @ -, at most 64, and begins with one of the first"
+            )
+        granted = sorted({check_name(dataset, name="dataset") for dataset in datasets})
+        if self._state.row("SELECT 1 FROM people WHERE name = ? COLLATE NOCASE", name) is not None:
+            raise InvalidParameter(f"there is somebody of the name {name} already")
+        with self._state.changing() as database:
+            since = self._state.now()
+            database.execute("INSERT INTO people (name, role, since) VALUES (?, ?, ?)", (name, role.value, since))
+            database.executemany("INSERT INTO grants VALUES (?, ?)", [(name, dataset) for dataset in granted])
+        self._state.decide(by, "user add", about=f"{name} {role.value}")
+        return self.invite(name, by=by)
+
+    def invite(self, name: str, *, by: str) -> str:
+        """Return a new invitation, which is used once."""
+        return self._new_token(name, "invitation", (), None, None, _INVITED, by=by)
+
+    def new_token(
+        self,
+        name: str,
+        *,
+        scopes: Iterable[str],
+        datasets: Iterable[str] | None,
+        cap: str | None,
+        seconds: float,
+        by: str,
+    ) -> str:
+        """Return a new token of somebody, for programs; it is shown once and kept as a digest."""
+        asked = tuple(dict.fromkeys(scopes))
+        if not asked or not set(asked) <= set(SCOPES):
+            raise InvalidParameter(f"scopes are among {', '.join(SCOPES)}")
+        person = self._person(name)
+        if cap is not None:
+            positive(cap, name="cap")
+        if person["role"] == AccountRole.AGENT.value and "release" in asked and cap is None:
+            raise InvalidParameter("a token of an agent that releases needs a cap: the ε that it may spend in all")
+        if not 0 < seconds <= 366 * 86_400:
+            raise InvalidParameter("a token lasts at most 366 days")
+        return self._new_token(name, "token", asked, datasets, cap, seconds, by=by)
+
+    def _new_token(
+        self,
+        name: str,
+        kind: str,
+        scopes: Iterable[str],
+        datasets: Iterable[str] | None,
+        cap: str | None,
+        seconds: float,
+        *,
+        by: str,
+    ) -> str:
+        self._person(name)
+        public, hidden, now = secret(8), secret(), self._state.now()
+        only = None if datasets is None else "\n".join(sorted(datasets))
+        with self._state.changing() as database:
+            database.execute(
+                "INSERT INTO tokens VALUES (?, ?, ?, ?, ?, ?, ?, '0', ?, ?, 0)",
+                (public, _digest(hidden), name, kind, " ".join(scopes), only, cap, now, now + seconds),
+            )
+        self._state.decide(by, f"{kind} new", about=f"{name} {public}")
+        return f"dsc_{public}_{hidden}"
+
+    def revoke(self, public: str, *, by: str) -> None:
+        """Take a token back, from now on."""
+        with self._state.changing() as database:
+            found = database.execute("UPDATE tokens SET revoked = 1 WHERE id = ?", (public,)).rowcount
+        if not found:
+            raise InvalidParameter("there is no such token: see `discreet token list`")
+        self._state.decide(by, "token revoke", about=public)
+
+    def disable(self, name: str, *, by: str) -> None:
+        """Let somebody do nothing any more; what they asked stays on record."""
+        self._person(name)
+        with self._state.changing() as database:
+            database.execute("UPDATE people SET disabled = 1 WHERE name = ?", (name,))
+            database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
+            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+        self._state.decide(by, "user disable", about=name)
+
+    def people(self) -> list[dict[str, Any]]:
+        """Return everybody: name, role, data sets."""
+        found = self._state.rows("SELECT name, role, disabled, password IS NOT NULL AS known FROM people ORDER BY name")
+        return [dict(row) | {"datasets": self._grants(row["name"])} for row in found]
+
+    def tokens(self) -> list[dict[str, Any]]:
+        """Return all tokens without their secrets."""
+        wanted = "id, name, kind, scopes, datasets, cap, used, until, revoked"
+        return [dict(row) for row in self._state.rows(f"SELECT {wanted} FROM tokens ORDER BY since, id")]
+
+    def set_password(self, name: str, password: str) -> None:
+        """Set a password; all visits of this person end."""
+        if not _LEAST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
+            raise Problem("invalid", f"a password has at least {_LEAST_PASSWORD} letters")
+        hashed = _hashed(password)
+        with self._state.changing() as database:
+            database.execute("UPDATE people SET password = ? WHERE name = ?", (hashed, name))
+            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+        self._state.decide(name, "password set")
+
+    # --- signing in ---
+
+    def sign_in(self, name: str, password: str) -> tuple[str, str]:
+        """Begin a visit with a password: the secret of its cookie, and that of its forms.
+
+        A wrong name, a wrong password and a lock-out look the same, and take as long.
+        """
+        about = _digest(name.casefold())
+        locked = self._state.row("SELECT locked_until FROM failures WHERE about = ?", about)
+        person = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
+        stored = None if person is None else person["password"]
+        right = _matches(stored or self._nobody, password[:_LONGEST_PASSWORD]) and stored is not None
+        if not right or person is None or (locked is not None and locked["locked_until"] > self._state.now()):
+            self._failed(about)
+            raise Problem("not-signed-in", "name or password is wrong, or signing in is locked for a while")
+        return self._begin(person["name"], "password", about)
+
+    def accept(self, invitation: str) -> tuple[str, str]:
+        """Begin a visit with an invitation, which is used up."""
+        row = self._token_row(invitation, "invitation")
+        with self._state.changing() as database:
+            used = database.execute("UPDATE tokens SET revoked = 1 WHERE id = ? AND revoked = 0", (row["id"],)).rowcount
+        if not used:
+            raise Problem("not-signed-in", "this invitation is not known, was used, or has expired")
+        return self._begin(row["name"], "invitation", _digest(row["name"].casefold()))
+
+    def _begin(self, name: str, by: str, about: str) -> tuple[str, str]:
+        """Begin a visit under a new secret: what a browser brought with it is never taken over."""
+        cookie, form_token, now = secret(), secret(), self._state.now()
+        with self._state.changing() as database:
+            database.execute("DELETE FROM visits WHERE until < ?", (now,))
+            database.execute("DELETE FROM failures WHERE about = ?", (about,))
+            database.execute(
+                "INSERT INTO visits VALUES (?, ?, ?, ?)", (_digest(cookie), name, form_token, now + _VISIT)
+            )
+        self._state.decide(name, "sign in", about=by)
+        return cookie, form_token
+
+    def _failed(self, about: str) -> None:
+        now = self._state.now()
+        with self._state.changing() as database:
+            database.execute("DELETE FROM failures WHERE last < ?", (now - 86_400,))
+            row = database.execute("SELECT count FROM failures WHERE about = ?", (about,)).fetchone()
+            count = 1 + (0 if row is None else row["count"])
+            until = now + _LOCKED if count >= _MOST_FAILURES else 0.0
+            database.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (about, count, now, until))
+        self._state.decide("", "sign in", outcome="locked" if until else "refused", about=about[:16])
+
+    def sign_out(self, cookie: str, *, name: str) -> None:
+        """End a visit."""
+        with self._state.changing() as database:
+            database.execute("DELETE FROM visits WHERE digest = ?", (_digest(cookie),))
+        self._state.decide(name, "sign out")
+
+    def visitor(self, cookie: str) -> Caller | None:
+        """Return who visits under a cookie; None if nobody does."""
+        row = self._state.row("SELECT * FROM visits WHERE digest = ? AND until > ?", _digest(cookie), self._state.now())
+        if row is None:
+            return None
+        caller = self._caller(row["name"])
+        # Agents are programs, and come with tokens that have a cap.
+        if caller is None or caller.role is AccountRole.AGENT:
+            return None
+        return Caller(name=caller.name, role=caller.role, granted=caller.granted, form_token=row["form_token"])
+
+    def bearer(self, token: str) -> Caller:
+        """Return who sends a token."""
+        row = self._token_row(token, "token")
+        caller = self._caller(row["name"])
+        if caller is None:
+            raise Problem("not-signed-in", "this token is not known, was revoked, or has expired")
+        only = None if row["datasets"] is None else frozenset(row["datasets"].split("\n"))
+        granted = only if caller.granted is None else caller.granted if only is None else caller.granted & only
+        scopes = frozenset(row["scopes"].split())
+        return Caller(name=caller.name, role=caller.role, granted=granted, scopes=scopes, token=row["id"])
+
+    def pay_by(self, token: str, epsilon: Fraction | None) -> None:
+        """Take a price off the cap of a token, if it has one, or refuse; what is refused later is not given back."""
+        with self._state.changing() as database:
+            row = database.execute("SELECT cap, used FROM tokens WHERE id = ?", (token,)).fetchone()
+            if row is None or row["cap"] is None:
+                return
+            if epsilon is None:
+                raise Problem("invalid", "this token has a cap of ε: say the price as epsilon")
+            used = Fraction(row["used"]) + epsilon
+            if used > Fraction(row["cap"]):
+                raise Problem("budget-exceeded", "the price does not fit into the cap of this token")
+            database.execute("UPDATE tokens SET used = ? WHERE id = ?", (str(used), token))
+
+    def may_still(self, name: str, dataset: str) -> bool:
+        """Tell whether somebody may still ask of a data set, such as after a restart."""
+        caller = self._caller(name)
+        return caller is not None and caller.may("release") and caller.sees(dataset)
+
+    def _token_row(self, token: str, kind: str) -> Any:
+        _, _, rest = token.partition("dsc_")
+        public, _, hidden = rest.partition("_")
+        row = self._state.row("SELECT * FROM tokens WHERE id = ? AND kind = ?", public, kind)
+        right = hmac.compare_digest(_digest(hidden), _digest("") if row is None else row["digest"])
+        if row is None or not right or row["revoked"] or row["until"] <= self._state.now():
+            known = "token" if kind == "token" else "invitation"
+            raise Problem("not-signed-in", f"this {known} is not known, was revoked or used, or has expired")
+        return row
+
+    def _caller(self, name: str) -> Caller | None:
+        row = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
+        if row is None:
+            return None
+        role = AccountRole(row["role"])
+        return Caller(
+            name=name, role=role, granted=None if role is AccountRole.OWNER else frozenset(self._grants(name))
+        )
+
+    def _grants(self, name: str) -> list[str]:
+        return [
+            row["dataset"] for row in self._state.rows("SELECT dataset FROM grants WHERE name = ? ORDER BY 1", name)
+        ]
+
+    def _person(self, name: str) -> Any:
+        row = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
+        if row is None:
+            raise InvalidParameter(f"there is nobody of the name {name!r}: see `discreet user list`")
+        return row

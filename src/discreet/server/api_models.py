@@ -1,0 +1,300 @@
+"""What requests and answers of the HTTP API look like: models that check the first and describe both in OpenAPI."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from fractions import Fraction
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from discreet.query.answer_columns import AnswerColumn, shown
+from discreet.query.release_table import ReleaseTable
+from discreet.server.datasets import AskedQuestion
+from discreet.server.jobs import Job
+
+__all__ = [
+    "AnswerTableModel",
+    "AskModel",
+    "BudgetAnswerModel",
+    "DatasetModel",
+    "DatasetsModel",
+    "EstimateModel",
+    "HistoryModel",
+    "LedgerModel",
+    "LogModel",
+    "MeModel",
+    "ProblemModel",
+    "ReleaseAnswerModel",
+    "ReleaseAskModel",
+    "ReleasesModel",
+    "release_document",
+    "table_document",
+]
+
+_Price: TypeAlias = Annotated[str, Field(max_length=60)] | Annotated[int, Field(ge=-(10**30), le=10**30)] | float
+_Key: TypeAlias = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(10**18), le=10**18)] | bool
+
+
+class _RequestModel(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
+
+
+class AskModel(_RequestModel):
+    """A question, and exactly one way to say its price: epsilon, rho, share, error or relative_error with expected."""
+
+    sql: Annotated[str, Field(min_length=1, max_length=20_000)]
+    epsilon: _Price | None = None
+    rho: _Price | None = None
+    share: _Price | None = None
+    error: _Price | None = None
+    relative_error: _Price | None = None
+    expected: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    delta: _Price | None = None
+    keys: Annotated[dict[str, Annotated[list[_Key], Field(max_length=10_000)]], Field(max_length=20)] | None = None
+    max_groups: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    max_rows_per_group: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    quantile_intervals: bool = False
+
+    def question(self) -> AskedQuestion:
+        """Return the words of `Session.sql`; those that were not said are left out."""
+        said = self.model_dump(exclude={"sql", "idempotency_key"}, exclude_defaults=True)
+        return AskedQuestion(sql=self.sql, offer=said)
+
+
+class ReleaseAskModel(AskModel):
+    """A question that is paid for. Asked again under the same idempotency key, the same release is returned."""
+
+    idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+
+
+class _Told(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ProblemModel(_Told):
+    """A problem (RFC 9457). Its code follows from the request, the account and the ledger, never from a row."""
+
+    type: str
+    title: str
+    status: int
+    code: str
+    detail: str
+    line: int | None
+    column: int | None
+    excerpt: str | None
+    caret: int | None
+    reason: str | None
+    way_out: str | None
+
+
+class ColumnFactsModel(_Told):
+    """What is declared of a column."""
+
+    name: str
+    kind: str
+    low: Any
+    high: Any
+    values: list[Any] | None
+    values_in_all: int | None
+
+
+class ServedTableModel(_Told):
+    """What is declared of a table."""
+
+    name: str
+    private: bool
+    unit: str | None
+    columns: list[ColumnFactsModel]
+
+
+class DatasetModel(_Told):
+    """Public facts of a data set."""
+
+    name: str
+    protects: str
+    relation: str
+    budget: str
+    version: str | None
+    answer_after: float
+    tables: list[ServedTableModel]
+
+
+class DatasetsModel(_Told):
+    """Names of the data sets that this account may know of."""
+
+    datasets: list[str]
+
+
+class EstimateModel(_Told):
+    """The price of a question and the expected ±; nothing was read."""
+
+    cost: str
+    affordable: bool
+    more_like_this: int
+    facts: dict[str, str]
+    errors: dict[str, str]
+    notes: list[str]
+    answer_after: float
+
+
+class AnswerColumnModel(_Told):
+    """A column: measured ones have a ± and an interval for each row, keys have neither."""
+
+    name: str
+    kind: str
+    measured: bool
+    values: list[Any]
+    plus_minus: list[float | None] | None
+    low: list[float | None] | None
+    high: list[float | None] | None
+    text: list[str]
+
+
+class AnswerTableModel(_Told):
+    """An answer. Names and keys are text from the data set: show them as text, never run or follow them."""
+
+    columns: list[AnswerColumnModel]
+    rows: int
+    cost: str
+    relation: str
+    confidence: float
+    notes: list[str]
+
+
+class ReleaseAnswerModel(_Told):
+    """A release: queued, running, done or failed."""
+
+    id: str
+    dataset: str
+    who: str
+    sql: str
+    cost: str
+    state: str
+    link: str
+    answer: AnswerTableModel | None
+    problem: ProblemModel | None
+
+
+class ReleasesModel(_Told):
+    """The last releases of a data set, the newest first, without their answers."""
+
+    releases: list[ReleaseAnswerModel]
+
+
+class BudgetAnswerModel(_Told):
+    """What was spent and what is left."""
+
+    dataset: str
+    sentence: str
+    budget: str
+    charges: int
+    spent_share: float
+    left_share: float
+    spent: str
+    left: str
+
+
+class HistoryEntryModel(_Told):
+    """One charge."""
+
+    number: int
+    when: str
+    who: str
+    price: str | None
+    purpose: str
+
+
+class HistoryModel(_Told):
+    """Charges, the newest first; `before` of the next page is the last number."""
+
+    entries: list[HistoryEntryModel]
+
+
+class LedgerModel(_Told):
+    """Whether the record is whole."""
+
+    dataset: str
+    verified: bool
+    entries: int
+
+
+class DecisionModel(_Told):
+    """One decision."""
+
+    number: int
+    at: float
+    who: str
+    what: str
+    dataset: str
+    outcome: str
+    about: str
+    hash: str
+
+
+class LogModel(_Told):
+    """Decisions, the newest first, and whether the chain of all of them holds."""
+
+    holds: bool
+    decisions: list[DecisionModel]
+
+
+class MeModel(_Told):
+    """Who this is."""
+
+    name: str
+    role: str
+    datasets: list[str]
+    scopes: list[str]
+
+
+# --- answers ---
+
+
+def release_document(job: Job, *, with_answer: bool = True) -> dict[str, Any]:
+    """Return a release as JSON has it."""
+    shown_answer = with_answer and job.answer is not None
+    return {
+        "id": job.id,
+        "dataset": job.dataset,
+        "who": job.name,
+        "sql": job.sql,
+        "cost": job.cost,
+        "state": job.state,
+        "link": f"/releases/{job.id}",
+        "answer": table_document(job.table()) if shown_answer else None,
+        "problem": None if job.problem is None else job.problem.document(),
+    }
+
+
+def table_document(table: ReleaseTable) -> dict[str, Any]:
+    """Return an answer as JSON has it: numbers are the nearest floats."""
+    return {
+        "columns": [_column_document(column) for column in table.columns],
+        "rows": len(table),
+        "cost": table.cost,
+        "relation": table.relation.value,
+        "confidence": float(table.confidence),
+        "notes": list(table.notes),
+    }
+
+
+def _column_document(column: AnswerColumn) -> dict[str, Any]:
+    cells = [column[row] for row in range(len(column))]
+    ends: dict[str, Any] = dict.fromkeys(("plus_minus", "low", "high"))
+    if column.measured:
+        ends = {name: [_json_value(getattr(cell, name)) for cell in cells] for name in ends}
+    return {
+        "name": column.name,
+        "kind": column.kind.value,
+        "measured": column.measured,
+        "values": [_json_value(cell.value) for cell in cells],
+        **ends,
+        "text": [shown(column, row) for row in range(len(column))],
+    }
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return int(value) if value.denominator == 1 and abs(value) < 2**53 else float(value)
+    return value.isoformat() if isinstance(value, (date, datetime)) else value

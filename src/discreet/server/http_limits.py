@@ -1,0 +1,150 @@
+"""What every request passes first: names of the server, sizes, rates; and the headers that every answer has."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from threading import Lock
+from typing import final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from discreet.server.problems import MEDIA_TYPE, Problem
+
+__all__ = ["HttpLimits", "RateLimit", "RequestGate"]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # `no-referrer` would hide from which page a form was sent.
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+    "cache-control": "no-store",
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpLimits:
+    """How much one account and one address may ask of the server."""
+
+    body: int = 64 << 10  # bytes
+    body_seconds: float = 10.0
+    per_second: float = 10.0
+    burst: int = 60
+    sign_ins_per_second: float = 0.5
+    sign_in_burst: int = 10
+
+
+@final
+class RateLimit:
+    """A bucket for each name: so many requests at once, and so many a second after them."""
+
+    def __init__(self, per_second: float, burst: int, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._per_second, self._burst, self._clock = per_second, burst, clock
+        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._lock = Lock()
+
+    def take(self, name: str) -> None:
+        """Take one, or refuse. Names that were not heard of for long are forgotten, when they would be full again."""
+        with self._lock:
+            now = self._clock()
+            left, last = self._buckets.pop(name, (float(self._burst), now))
+            left = min(float(self._burst), left + (now - last) * self._per_second)
+            self._buckets[name] = (left - 1 if left >= 1 else left, now)
+            self._forget(now)
+            if left < 1:
+                raise Problem("too-many")
+
+    def _forget(self, now: float) -> None:
+        full = self._burst / self._per_second
+        while self._buckets and now - next(iter(self._buckets.values()))[1] > full:
+            self._buckets.popitem(last=False)
+
+
+@final
+class RequestGate:
+    """Refuses what is not for this server or too large, before anything reads it, and adds headers to every answer."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], limits: HttpLimits, tls: bool) -> None:
+        self._app, self._limits = app, limits
+        self._hosts = frozenset(name.casefold() for name in hosts)
+        self._added = _HEADERS | ({"strict-transport-security": "max-age=31536000"} if tls else {})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] == "http":
+            await self._guarded(scope, receive, send)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(raw=message["headers"])
+                for name, value in self._added.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            self._check_host(Headers(scope=scope))
+            body = await self._body(Headers(scope=scope), receive)
+        except Problem as problem:
+            await _send_problem(problem, sending)
+            return
+        sent = False
+
+        async def replayed() -> Message:
+            nonlocal sent
+            if sent:
+                return await receive()
+            sent = True
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        await self._app(scope, replayed, sending)
+
+    def _check_host(self, headers: Headers) -> None:
+        """Refuse other names: a page elsewhere whose name is made to point here could read what is on loopback."""
+        names = headers.getlist("host")
+        host = names[0].casefold() if len(names) == 1 else ""
+        name, _, port = host.rpartition(":") if not host.endswith("]") else (host, "", "0")
+        if (name if name and port.isdecimal() else host) not in self._hosts:
+            raise Problem("wrong-host")
+
+    async def _body(self, headers: Headers, receive: Receive) -> bytes:
+        said = headers.get("content-length", "0")
+        if not said.isdecimal() or len(said) > 12 or int(said) > self._limits.body:
+            raise Problem("too-large" if said.isdecimal() else "bad-request")
+        parts, size = [], 0
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                while True:
+                    message = await receive()
+                    if message["type"] != "http.request":
+                        raise Problem("bad-request")
+                    parts.append(message.get("body", b""))
+                    size += len(parts[-1])
+                    if size > self._limits.body:
+                        raise Problem("too-large")
+                    if not message.get("more_body", False):
+                        return b"".join(parts)
+        except TimeoutError:
+            raise Problem("bad-request", "the request did not arrive in time") from None
+
+
+async def _send_problem(problem: Problem, send: Send) -> None:
+    body = json.dumps(problem.document()).encode()
+    headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]
+    headers.append((b"connection", b"close"))
+    await send({"type": "http.response.start", "status": problem.kind.status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

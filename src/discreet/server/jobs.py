@@ -1,0 +1,274 @@
+"""Releases as jobs: queued, run by a few workers, answered at a time that was declared beforehand.
+
+What can be seen from outside (when a job starts, when it is answered, how long others wait) follows from when jobs were
+asked for and from declared times alone:
+
+- a job starts when a slot is free and nobody runs another job of the same principal on the same data set;
+- its answer is told `answer_after` seconds after its start, however soon it was known;
+- the slot stays taken until then;
+- what is not known by then is the constant failure; the worker was killed before by the session's own deadline.
+
+That a job overran is seen, and one analyst's load can push another over the time: docs/server.md says so. Every job has
+an idempotency key in the ledger, so that one which was under way when the server died is charged once and read once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from threading import Condition, Event, Thread
+from typing import Any, TypeAlias, final
+
+from discreet.errors import AnswerFailed
+from discreet.query.release_table import ReleaseTable
+from discreet.server.accounts import Accounts, secret
+from discreet.server.datasets import AskedQuestion, Shelf
+from discreet.server.problems import Problem, problem_of
+from discreet.server.state_file import StateFile
+
+__all__ = ["Job", "Jobs", "Pause"]
+
+_MOST_WAITING = 8  # jobs of a principal that are queued or run
+_MOST_QUEUED = 1_000
+_LONGEST_KEY = 200
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A release that was asked for, as it is on record."""
+
+    id: str
+    dataset: str
+    name: str
+    key: str
+    sql: str
+    offer: dict[str, Any]
+    cost: str
+    state: str  # queued, running, done or failed
+    asked: float
+    answer: str | None
+    problem: Problem | None
+
+    @property
+    def question(self) -> AskedQuestion:
+        """What was asked."""
+        return AskedQuestion(sql=self.sql, offer=self.offer)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is answered, or failed."""
+        return self.state in ("done", "failed")
+
+    def table(self) -> ReleaseTable:
+        """Return the answer, or raise why there is none."""
+        if self.problem is not None:
+            raise self.problem
+        if self.answer is None:
+            raise Problem("not-found", "this release is not answered yet")
+        return ReleaseTable.from_json(self.answer)
+
+    @classmethod
+    def of(cls, row: Any) -> Job:
+        """Read a row of the state."""
+        said = json.loads(row["request"])
+        problem = None if row["problem"] is None else Problem.read(json.loads(row["problem"]))
+        named = {name: row[name] for name in ("id", "dataset", "name", "key", "cost", "state", "asked", "answer")}
+        return cls(**named, sql=said["sql"], offer=said["offer"], problem=problem)
+
+
+Pause: TypeAlias = Callable[[float, Event], None]
+
+
+def _until_moment(moment: float, known: Event) -> None:
+    """Wait until a moment, whether the answer is known or not; tests replace it by a clock of their own."""
+    time.sleep(max(0.0, moment - time.monotonic()))
+
+
+@final
+class Jobs:
+    """The queue of a server, and the threads that work it off."""
+
+    def __init__(
+        self, state: StateFile, shelf: Shelf, accounts: Accounts, *, workers: int, until: Pause = _until_moment
+    ) -> None:
+        self._until = until
+        self._state, self._shelf, self._accounts = state, shelf, accounts
+        self._changed, self._stopping = Condition(), False
+        self._queue: list[Job] = []
+        self._running: set[tuple[str, str]] = set()
+        self._over: dict[str, Future[None]] = {}
+        self._queue_again()
+        self._threads = [Thread(target=self._work, name=f"slot {n}", daemon=True) for n in range(workers)]
+
+    def start(self) -> None:
+        """Begin to work."""
+        for thread in self._threads:
+            thread.start()
+
+    def _queue_again(self) -> None:
+        """Queue what was not answered when the server ended; the ledger knows what was charged and read."""
+        with self._state.changing() as database:
+            database.execute("UPDATE jobs SET state = 'queued' WHERE state = 'running'")
+        self._queue = [
+            Job.of(row) for row in self._state.rows("SELECT * FROM jobs WHERE state = 'queued' ORDER BY number")
+        ]
+        self._over = {job.id: Future() for job in self._queue}
+
+    def ask(
+        self, name: str, dataset: str, question: AskedQuestion, cost: str, key: str | None, pay: Callable[[], None]
+    ) -> Job:
+        """Queue a release; under a key that was used, return what it stands for. `pay` takes it off a token's cap."""
+        if key is not None and not 0 < len(key) <= _LONGEST_KEY:
+            raise Problem("invalid", f"an idempotency key has at most {_LONGEST_KEY} characters")
+        said = json.dumps({"sql": question.sql, "offer": dict(question.offer)}, sort_keys=True)
+        with self._changed:
+            own = key if key is None else f"own/{key}"
+            found = None if own is None else self._by_key(name, dataset, own)
+            if found is not None:
+                if json.dumps({"sql": found.sql, "offer": found.offer}, sort_keys=True) != said:
+                    raise Problem("key-used", "this idempotency key stands for another question or price")
+                return found
+            self._check_room(name)
+            pay()
+            return self._add(name, dataset, own, said, cost)
+
+    def _check_room(self, name: str) -> None:
+        waiting = sum(job.name == name for job in self._queue) + sum(who == name for who, _ in self._running)
+        if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
+            raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
+
+    def _add(self, name: str, dataset: str, key: str | None, said: str, cost: str) -> Job:
+        number = secret(16)
+        with self._state.changing() as database:
+            database.execute(
+                "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked) "
+                "VALUES (?, ?, ?, ?, ?, ?, 'queued', ?)",
+                (number, dataset, name, key or f"job/{number}", said, cost, self._state.now()),
+            )
+        self._state.decide(name, "release", dataset=dataset, outcome="queued", about=number)
+        job = self.get(number)
+        self._queue.append(job)
+        self._over[number] = Future()
+        self._changed.notify_all()
+        return job
+
+    def get(self, number: str) -> Job:
+        """Return a job by its id, which nobody can guess."""
+        row = self._state.row("SELECT * FROM jobs WHERE id = ?", number)
+        if row is None:
+            raise Problem("not-found")
+        return Job.of(row)
+
+    def over(self, number: str) -> Future[None] | None:
+        """Return what is done when a job is over; None if it is over already."""
+        with self._changed:
+            return self._over.get(number)
+
+    def of_dataset(self, dataset: str, *, only: str | None, most: int) -> list[Job]:
+        """Return the last jobs of a data set, the newest first: of one principal, or of everybody."""
+        query = "SELECT * FROM jobs WHERE dataset = ? AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?"
+        return [Job.of(row) for row in self._state.rows(query, dataset, only, only, most)]
+
+    def _by_key(self, name: str, dataset: str, key: str) -> Job | None:
+        query = "SELECT * FROM jobs WHERE name = ? AND dataset = ? AND key = ?"
+        row = self._state.row(query, name, dataset, key)
+        return None if row is None else Job.of(row)
+
+    # --- working ---
+
+    def _work(self) -> None:
+        while (job := self._next()) is not None:
+            try:
+                self._run(job)
+            finally:
+                with self._changed:
+                    self._running.discard((job.name, job.dataset))
+                    self._changed.notify_all()
+
+    def _next(self) -> Job | None:
+        with self._changed:
+            while not self._stopping:
+                for place, job in enumerate(self._queue):
+                    if (job.name, job.dataset) not in self._running:
+                        self._running.add((job.name, job.dataset))
+                        return self._queue.pop(place)
+                self._changed.wait()
+        return None
+
+    def _run(self, job: Job) -> None:
+        """Compute in a thread of its own, tell at the declared time, and keep the slot until the thread has ended."""
+        begun, after = time.monotonic(), self._answer_after(job.dataset)
+        self._set(job, "running")
+        known, found = Event(), _Found()
+        thread = Thread(target=self._compute, args=(job, found, known), name="release", daemon=True)
+        thread.start()
+        self._until(begun + after, known)
+        if known.is_set():
+            self._tell(job, found.answer, found.problem)
+        else:
+            self._tell(job, None, problem_of(AnswerFailed()))
+        thread.join()
+
+    def _answer_after(self, dataset: str) -> float:
+        try:
+            return self._shelf[dataset].answer_after
+        except Problem:
+            return 0.0  # It is no longer served: nothing is read.
+
+    def _compute(self, job: Job, found: _Found, known: Event) -> None:
+        try:
+            if not self._accounts.may_still(job.name, job.dataset):
+                raise Problem("forbidden", "this account may no longer do this; nothing was charged")
+            session = self._shelf[job.dataset].asked_by(job.name)
+            plan = job.question.plan(session, idempotency_key=_ledger_key(job))
+            found.answer = plan.release().to_json()
+        except BaseException as error:  # noqa: BLE001 - whatever it was, one of a list of problems is told
+            found.problem = problem_of(error)
+        known.set()
+
+    def _tell(self, job: Job, answer: str | None, problem: Problem | None) -> None:
+        written = None if problem is None else json.dumps(problem.document())
+        with self._changed:
+            self._set(job, "done" if problem is None else "failed", answer, written)
+            self._state.decide(
+                job.name,
+                "release",
+                dataset=job.dataset,
+                outcome="answered" if problem is None else problem.kind.code,
+                about=job.id,
+            )
+            over = self._over.pop(job.id, None)
+        if over is not None:
+            over.set_result(None)
+
+    def _set(self, job: Job, state: str, answer: str | None = None, problem: str | None = None) -> None:
+        with self._state.changing() as database:
+            change = "UPDATE jobs SET state = ?, answer = ?, problem = ? WHERE id = ?"
+            database.execute(change, (state, answer, problem, job.id))
+
+    def stop(self) -> None:
+        """Let running jobs end; those that wait stay on record, and are run by the next server."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+
+@final
+class _Found:
+    """What a thread found out."""
+
+    answer: str | None = None
+    problem: Problem | None = None
+
+
+def _ledger_key(job: Job) -> str:
+    """Return the key in the ledger: it follows from name and key, so that a lost state charges nobody twice."""
+    return f"server/{hashlib.sha256(json.dumps([job.name, job.dataset, job.key]).encode()).hexdigest()[:40]}"

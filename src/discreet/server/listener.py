@@ -1,0 +1,229 @@
+"""A server from its parts: state, data sets, jobs, routes; and the process that listens.
+
+It listens on loopback unless TLS is set up here or by a proxy: passwords and answers do not travel in the clear.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+from discreet.errors import InvalidParameter, MissingLibrary, Refused
+from discreet.query.session.policy_file import Policy
+
+__all__ = ["ServerSettings", "demo_folder", "listen", "opened_server", "policy_files", "web_app"]
+
+_LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_SLOWEST_HEADERS = 16 << 10  # bytes of a request's head
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """How a server is run."""
+
+    state: Path
+    host: str = "127.0.0.1"
+    port: int = 8000
+    names: tuple[str, ...] = ()  # more names that it goes by, as browsers say them
+    workers: int = 2
+    answer_after: Mapping[str, float] = field(default_factory=dict)
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.key is None):
+            raise InvalidParameter("TLS needs both: --tls-certificate and --tls-key")
+        if not 1 <= self.workers <= 32:
+            raise InvalidParameter("--workers is from 1 to 32")
+        if not 0 <= self.port <= 65_535:
+            raise InvalidParameter("--port is from 0 to 65535")
+        if not (self.is_private or _is_loopback(self.host)):
+            raise Refused(
+                "the server listens on other machines' side without TLS",
+                reason="passwords, tokens and answers would travel in the clear",
+                way_out="say --tls-certificate and --tls-key; or --behind-proxy, if a proxy here has TLS",
+            )
+
+    @property
+    def is_private(self) -> bool:
+        """Whether what travels is encrypted."""
+        return self.certificate is not None or self.behind_proxy
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names that it goes by."""
+        return (*_LOOPBACK_NAMES, self.host, *self.names)
+
+    def address(self, port: int) -> str:
+        """Return where people find it."""
+        name = self.names[0] if self.names else self.host
+        return f"{'https' if self.certificate is not None else 'http'}://{name}:{port}"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def policy_files(places: Sequence[Path]) -> list[Path]:
+    """Return the policy files that are named, and all of a folder that is."""
+    found: list[Path] = []
+    for place in places:
+        found += sorted(place.glob("*.toml")) if place.is_dir() else [place]
+    if not found:
+        raise InvalidParameter("no policy was named: say --policy FILE, several times or for a folder, or --demo")
+    return found
+
+
+@contextmanager
+def opened_server(
+    policies: Sequence[Policy], settings: ServerSettings, *, limits: Any = None, **clocks: Any
+) -> Iterator[Any]:
+    """Open everything that a server needs, and let go of it afterwards; jobs are not begun yet."""
+    _check_libraries()
+    from discreet.server.accounts import Accounts
+    from discreet.server.app import Server
+    from discreet.server.datasets import open_shelf
+    from discreet.server.http_limits import HttpLimits
+    from discreet.server.jobs import Jobs
+    from discreet.server.state_file import StateFile
+
+    with ExitStack() as opened:
+        state = StateFile(settings.state)
+        opened.callback(state.close)
+        state.take_alone()
+        if not state.decisions_hold():
+            raise Refused(f"the log of decisions in {settings.state.name} was changed: nothing is served from it")
+        shelf = open_shelf(policies, settings.answer_after)
+        opened.callback(shelf.close)
+        accounts = Accounts(state)
+        jobs = Jobs(state, shelf, accounts, workers=settings.workers, **clocks)
+        opened.callback(jobs.stop)
+        yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private)
+
+
+def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
+    """Return the application that is served."""
+    from starlette.applications import Starlette
+    from starlette.exceptions import HTTPException
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from discreet.server.app import api_routes, problem_response
+    from discreet.server.http_limits import HttpLimits, RequestGate
+    from discreet.server.pages import page_routes
+    from discreet.server.problems import Problem, problem_of
+
+    async def unknown(request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 500
+        code = {404: "not-found", 405: "wrong-method"}.get(status)
+        return problem_response(Problem(code) if code is not None else problem_of(error))
+
+    app = Starlette(
+        routes=[*api_routes(server), *page_routes(server)],
+        exception_handlers={HTTPException: unknown, Exception: unknown},
+    )
+    app.router.redirect_slashes = False
+    return RequestGate(app, hosts=settings.hosts, limits=limits or HttpLimits(), tls=settings.is_private)
+
+
+def listen(server: Any, settings: ServerSettings, ready: Callable[[str], None]) -> None:
+    """Serve until somebody stops it; `ready` is told the address. Running releases end first."""
+    import socket
+
+    import uvicorn
+
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    bound = socket.create_server((settings.host, settings.port), family=family)
+    config = uvicorn.Config(
+        web_app(server, settings),
+        log_config=None,  # Paths and times of requests are in no log: decisions are, in the state.
+        access_log=False,
+        server_header=False,
+        proxy_headers=settings.behind_proxy,
+        forwarded_allow_ips="127.0.0.1" if settings.behind_proxy else "",
+        timeout_keep_alive=20,
+        timeout_graceful_shutdown=10,
+        limit_concurrency=500,
+        h11_max_incomplete_event_size=_SLOWEST_HEADERS,
+        ws="none",
+        http="h11",
+        lifespan="off",
+        ssl_certfile=None if settings.certificate is None else str(settings.certificate),
+        ssl_keyfile=None if settings.key is None else str(settings.key),
+    )
+    server.jobs.start()
+    ready(settings.address(bound.getsockname()[1]))
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def _check_libraries() -> None:
+    try:
+        import argon2  # noqa: F401
+        import jinja2  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ModuleNotFoundError as missing:
+        raise MissingLibrary(f"the server needs {missing.name}: pip install 'discreet[server]'") from None
+
+
+# --- the demo ---
+
+
+_DEMO_POLICY = """\
+dataset = "northmere-stays"
+ledger = "northmere.ledger"
+version = "2025"
+
+[unit]
+column = "patient"
+max_groups = 1
+max_rows_per_group = 1
+
+[budget]
+epsilon = 10
+delta = 1e-5
+
+[tables.stays]
+source = "stays.parquet"
+
+[tables.stays.columns]
+sex = { categories = ["f", "m"] }
+age_group = { categories = ["0-17", "18-39", "40-59", "60-74", "75-94", "95+"] }
+nights = { low = 0, high = 365 }
+admitted = { low = 2025-01-01, high = 2030-12-31 }
+cost = { low = 0, high = 30000 }
+
+[tables.stays.columns.diagnosis]
+categories = [
+  "heart disease", "stroke", "cancer", "pneumonia", "fracture", "diabetes",
+  "appendicitis", "birth", "depression", "alcohol dependence", "HIV", "dementia",
+]
+"""
+
+
+@contextmanager
+def demo_folder() -> Iterator[Path]:
+    """Make a folder with bundled data of people who do not exist; it is gone afterwards."""
+    from discreet.data.sets import copy
+
+    folder = Path(tempfile.mkdtemp(prefix="discreet-demo-"))
+    try:
+        copy("hospital", folder)
+        for file in folder.rglob("*.toml"):
+            file.unlink()
+        source = next(folder.rglob("stays.parquet"))
+        (source.parent / "policy.toml").write_text(_DEMO_POLICY, encoding="utf-8")
+        yield source.parent
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,296 @@
+"""Who may do what: every role on every endpoint and data set, tokens, visits, forms, lock-out, clocks."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from server_world import COUNT, DATASETS, form_token, prepare, running
+
+from discreet.errors import InvalidParameter, Refused
+from discreet.server.accounts import OPERATIONS, SCOPES, AccountRole, Accounts
+from discreet.server.app import ENDPOINTS
+from discreet.server.problems import Problem
+from discreet.server.state_file import StateFile
+
+# Written out once more, by hand: a slip in the table of the server is a difference here.
+ALLOWED = {
+    "me": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
+    "datasets": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
+    "dataset": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
+    "estimate": {"owner", "custodian", "analyst", "agent"},
+    "dummy": {"owner", "custodian", "analyst", "agent"},
+    "release": {"owner", "custodian", "analyst", "agent"},
+    "releases": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
+    "budget": {"owner", "custodian", "analyst", "auditor", "agent"},
+    "history": {"owner", "custodian", "analyst", "auditor", "agent"},
+    "ledger": {"owner", "custodian", "auditor"},
+    "log": {"owner", "auditor"},
+}
+ROLES = sorted(role.value for role in AccountRole)
+
+
+def ask(client, endpoint, dataset, number="0" * 32):
+    path = endpoint.path.format(dataset=dataset, id=number, format="csv")
+    return client.request(endpoint.method, path, json=None if endpoint.body is None else COUNT)
+
+
+class TestMatrix:
+    """C33."""
+
+    def test_every_operation_is_in_both_tables(self):
+        assert {name: {role.value for role in one.roles} for name, one in OPERATIONS.items()} == ALLOWED
+        assert {endpoint.operation for endpoint in ENDPOINTS} == set(OPERATIONS)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("role", ROLES)
+    def test_every_role_on_every_endpoint_and_data_set(self, world, role):
+        owner = world.client("owner")
+        numbers = {name: owner.post(f"/v1/datasets/{name}/releases", json=COUNT).json()["id"] for name in DATASETS}
+        client = world.client(role)
+        for endpoint in ENDPOINTS:
+            for dataset in (*DATASETS, "nowhere"):
+                answer = ask(client, endpoint, dataset, numbers.get(dataset, "0" * 32))
+                assert answer.status_code == self.expected(role, endpoint, dataset), (role, endpoint.path, dataset)
+
+    @staticmethod
+    def expected(role, endpoint, dataset):
+        about = "{dataset}" in endpoint.path or "{id}" in endpoint.path
+        seen = not about or dataset in (DATASETS if role == "owner" else ("one",))
+        if role in ("analyst", "agent") and "{id}" in endpoint.path:
+            seen = False  # The owner asked it.
+        if not seen:
+            return 404
+        return 200 if role in ALLOWED[endpoint.operation] else 403
+
+    def test_nobody_gets_nothing(self, world):
+        for endpoint in ENDPOINTS:
+            assert ask(world.client(), endpoint, "one").status_code == 401
+        for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32):
+            assert world.client().get(path).headers["location"] == "/login"
+
+    def test_a_data_set_that_one_may_not_see_looks_like_one_that_is_not_there(self, world):
+        client = world.client("analyst")
+        there, not_there = (client.get(f"/v1/datasets/{name}") for name in ("two", "nowhere"))
+        assert (there.status_code, there.content) == (not_there.status_code, not_there.content)
+
+    @pytest.mark.long
+    def test_an_analyst_sees_their_own_questions_only(self, world):
+        number = world.client("owner").post("/v1/datasets/one/releases", json=COUNT).json()["id"]
+        client = world.client("analyst")
+        assert client.get(f"/v1/releases/{number}").status_code == 404
+        for path in ("history", "releases"):
+            (listed,) = client.get(f"/v1/datasets/one/{path}").json().values()
+            assert {one["who"] for one in listed} <= {"analyst"}
+        assert len(number) == 32  # 128 bits.
+
+
+class TestTokens:
+    @pytest.mark.parametrize("scope", SCOPES)
+    def test_a_scope_allows_its_own_operations_only(self, world, scope):
+        client = world.client()
+        client.headers["authorization"] = f"Bearer {world.token('owner', scopes=[scope])}"
+        for endpoint in ENDPOINTS:
+            if "{id}" not in endpoint.path:
+                right = OPERATIONS[endpoint.operation].scope == scope
+                assert (ask(client, endpoint, "one").status_code == 200) is right, endpoint.path
+
+    def test_a_token_may_be_for_one_data_set(self, world):
+        client = world.client()
+        client.headers["authorization"] = f"Bearer {world.token('owner', datasets=['two'])}"
+        assert client.get("/v1/datasets").json() == {"datasets": ["two"]}
+        assert client.get("/v1/datasets/one").status_code == 404
+
+    def test_wrong_tokens_are_refused_alike(self, world):
+        good = world.token("analyst")
+        world.server.accounts.revoke(good.split("_")[1], by="test")
+        old = world.token("analyst", seconds=1e-6)
+        invitation = world.server.accounts.invite("analyst", by="test")
+        tried = [good, old, invitation, "", "dsc_", "dsc__", good[:-1], good + "0", "x" * 5000, "dsc_ünïcode_ü"]
+        answers = set()
+        for token in tried:
+            client = world.client()
+            answer = client.get("/v1/me", headers={"authorization": f"Bearer {token}".encode()})
+            answers.add((answer.status_code, answer.content))
+        assert len(answers) == 1
+        assert answers.pop()[0] == 401
+
+    def test_secrets_are_kept_as_digests(self, world):
+        path = world.server.state.path
+        stored = path.read_bytes() + path.with_name(path.name + "-wal").read_bytes()
+        for token in world.tokens.values():
+            assert token.split("_")[2].encode() not in stored
+        assert path.stat().st_mode & 0o077 == 0
+
+    @pytest.mark.long
+    def test_an_agent_spends_no_more_than_its_cap(self, world):
+        with pytest.raises(InvalidParameter, match="cap"):
+            world.token("agent")
+        client = world.client()
+        client.headers["authorization"] = f"Bearer {world.token('agent', cap='0.25')}"
+        codes = [client.post("/v1/datasets/one/releases", json=COUNT).json().get("code") for _ in range(4)]
+        assert codes == [None, None, "budget-exceeded", "budget-exceeded"]
+        for price in ({"share": "0.001"}, {"error": "1000"}):
+            asked = {"sql": COUNT["sql"]} | price
+            assert client.post("/v1/datasets/one/releases", json=asked).json()["code"] == "invalid"
+
+    def test_a_page_takes_no_token(self, world):
+        """Otherwise a token that may only read could set its owner's password."""
+        client = world.client("owner")
+        answer = client.post("/account", data={"password": "a new long password", "form_token": ""})
+        assert answer.headers["location"] == "/login"
+
+
+class TestVisits:
+    def test_forms_need_their_token(self, world):
+        """C37: a page elsewhere can make a browser send the cookie, and knows no token."""
+        client = world.browser("analyst")
+        for sent in ({}, {"form_token": ""}, {"form_token": "0" * 64}):
+            for path, said in (("/ask", COUNT), ("/account", {"password": "x" * 20}), ("/logout", {})):
+                answer = client.post(path, data={**said, "dataset": "one", "action": "release", **sent})
+                assert answer.status_code == 403
+        for headers in ({}, {"x-form-token": "0" * 64}):
+            answer = client.post("/v1/datasets/one/estimate", json=COUNT, headers=headers)
+            assert answer.json()["code"] == "wrong-form-token"
+        right = {"x-form-token": form_token(client.get("/account"))}
+        assert client.post("/v1/datasets/one/estimate", json=COUNT, headers=right).status_code == 200
+        for headers in ({"origin": "http://evil.example"}, {"origin": "null"}, {"sec-fetch-site": "cross-site"}):
+            answer = client.post("/v1/datasets/one/estimate", json=COUNT, headers=right | headers)
+            assert answer.json()["code"] == "wrong-form-token"
+
+    def test_the_cookie_is_for_this_server_and_no_script(self, world):
+        client = world.client()
+        page = client.get("/login")
+        invitation = world.server.accounts.invite("reader", by="test")
+        answer = client.post("/login", data={"form_token": form_token(page), "invitation": invitation})
+        said = answer.headers["set-cookie"]
+        assert re.search(r"HttpOnly.*Path=/;.*SameSite=strict", said)
+
+    def test_a_session_that_was_planted_is_never_taken_over(self, world):
+        client = world.client()
+        client.cookies.set("discreet_visit", "planted", domain="127.0.0.1")
+        invitation = world.server.accounts.invite("reader", by="test")
+        data = {"form_token": form_token(client.get("/login")), "invitation": invitation}
+        cookie = client.post("/login", data=data).cookies["discreet_visit"]
+        assert cookie != "planted"
+        assert world.server.accounts.visitor("planted") is None
+        assert world.server.accounts.visitor(cookie).name == "reader"
+        again = world.client()
+        data = {"form_token": form_token(again.get("/login")), "invitation": invitation}
+        assert again.post("/login", data=data).status_code == 401  # It was used.
+
+    def test_signing_out_ends_the_visit(self, world):
+        client = world.browser("reader")
+        cookie = client.cookies["discreet_visit"]
+        client.post("/logout", data={"form_token": form_token(client.get("/account"))})
+        assert world.server.accounts.visitor(cookie) is None
+
+    def test_signing_in_needs_the_form_of_this_browser(self, world):
+        invitation = world.server.accounts.invite("reader", by="test")
+        token = form_token(world.client().get("/login"))  # of another browser
+        client = world.client()
+        client.get("/login")
+        for sent in (token, "", "0" * 64):
+            assert client.post("/login", data={"form_token": sent, "invitation": invitation}).status_code == 403
+
+    def test_an_agent_has_no_page(self, world):
+        client = world.browser("agent")
+        assert client.get("/account").headers["location"] == "/login"
+
+
+@pytest.fixture
+def alone(tmp_path):
+    """Accounts whose clock the test sets."""
+    now = [1_000_000.0]
+    state = StateFile(tmp_path / "state.db", clock=lambda: now[0])
+    accounts = Accounts(state)
+    accounts.add("ana", AccountRole.ANALYST, ["one"], by="test")
+    accounts.set_password("ana", "correct horse battery")
+    yield accounts, state, now
+    state.close()
+
+
+class TestPasswords:
+    @pytest.mark.long
+    def test_five_wrong_ones_lock_the_account_for_a_while_and_look_like_a_wrong_name(self, alone):
+        accounts, _, now = alone
+        told = set()
+        for name in ["ana"] * 5 + ["nobody"]:
+            with pytest.raises(Problem) as refused:
+                accounts.sign_in(name, "wrong")
+            told.add(str(refused.value.document()))
+        with pytest.raises(Problem) as refused:
+            accounts.sign_in("ana", "correct horse battery")
+        told.add(str(refused.value.document()))
+        assert len(told) == 1
+        now[0] += 901
+        assert accounts.visitor(accounts.sign_in("ana", "correct horse battery")[0]).name == "ana"
+
+    def test_a_clock_that_jumps_back_revives_nothing(self, alone):
+        accounts, state, now = alone
+        cookie, _ = accounts.sign_in("ana", "correct horse battery")
+        token = accounts.new_token("ana", scopes=["read"], datasets=None, cap=None, seconds=60, by="test")
+        now[0] += 9 * 3600
+        assert accounts.visitor(cookie) is None
+        now[0] -= 9 * 3600
+        assert accounts.visitor(cookie) is None
+        with pytest.raises(Problem):
+            accounts.bearer(token)
+        assert state.now() == 1_000_000 + 9 * 3600
+
+    def test_whoever_is_disabled_is_out_at_once(self, alone):
+        accounts, _, _ = alone
+        cookie, _ = accounts.sign_in("ana", "correct horse battery")
+        token = accounts.new_token("ana", scopes=["read"], datasets=None, cap=None, seconds=60, by="test")
+        accounts.disable("ana", by="test")
+        assert accounts.visitor(cookie) is None
+        with pytest.raises(Problem):
+            accounts.bearer(token)
+
+    def test_short_passwords_and_odd_names_are_refused(self, alone):
+        accounts, _, _ = alone
+        with pytest.raises(Problem, match="invalid"):
+            accounts.set_password("ana", "short")
+        for name in ("", "a b", "<b>", "-a", "a" * 65, "a\n", "Ana"):
+            with pytest.raises(InvalidParameter):
+                accounts.add(name, AccountRole.READER, (), by="test")
+
+
+class TestDecisions:
+    def test_they_only_grow_and_every_change_of_one_is_found(self, alone):
+        _, state, _ = alone
+        assert state.decisions_hold()
+        for change in ("UPDATE decisions SET who = 'x'", "DELETE FROM decisions"):
+            with pytest.raises(Exception, match="decisions stay"), state.changing() as database:
+                database.execute(change)
+        with state.changing() as database:
+            database.execute("DROP TRIGGER decisions_stay")
+            database.execute("UPDATE decisions SET outcome = 'refused' WHERE number = 2")
+        assert not state.decisions_hold()
+
+    @pytest.mark.long
+    def test_what_was_refused_and_released_is_in_the_log(self, world):
+        world.client("reader").get("/v1/datasets/one/budget")
+        number = world.client("analyst").post("/v1/datasets/one/releases", json=COUNT).json()["id"]
+        log = world.client("auditor").get("/v1/log").json()
+        assert log["holds"]
+        said = [(one["who"], one["what"], one["outcome"], one["about"]) for one in log["decisions"]]
+        assert ("reader", "budget", "forbidden", "") in said
+        assert ("analyst", "release", "queued", number) in said
+        assert ("analyst", "release", "answered", number) in said
+        assert "SELECT" not in str(log)
+
+    def test_a_changed_log_or_a_second_server_keeps_the_server_from_starting(self, tmp_path):
+        prepare(tmp_path)
+        with (
+            running(tmp_path, names=("one",)) as world,
+            pytest.raises(Refused, match="another server"),
+            running(tmp_path, names=("two",)),
+        ):
+            pass
+        with StateFile(tmp_path / "server.db").changing() as database:
+            database.execute("DROP TRIGGER decisions_stay")
+            database.execute("UPDATE decisions SET who = 'mallory' WHERE number = 1")
+        with pytest.raises(Refused, match="log of decisions"), running(tmp_path, names=("one",)):
+            pass
+        assert world.server is not None
