@@ -7,6 +7,7 @@ quotas know them.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,8 @@ from discreet.server.problems import Problem
 
 __all__ = ["AskedQuestion", "ServedDataset", "Shelf", "open_shelf", "sample_question", "trial_seconds"]
 
-_SHOWN_MEMBERS = 200
+_SHOWN_MEMBERS, _SAMPLE_GROUPS = 200, 40
+_PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _TRIAL_ROWS = 100_000  # where the policy does not say how many there are
 _LEAST_SECONDS = 1.0
 _WORKING_PART = 0.8  # of the declared time is for reading; the rest for drawing, storing and a worker that is killed
@@ -64,10 +66,11 @@ class ServedDataset:
 
     def public_facts(self) -> dict[str, Any]:
         """Say what anybody who may ask may know: declarations, never anything that was read from private rows."""
-        unit = self.policy.chain.whom if self.policy.chain is not None else self.policy.unit.whom
+        unit, chain = self.policy.unit, self.policy.chain
+        whom = "each row" if unit.is_row else f"each {unit.noun} with all its rows"
         return {
             "name": self.name,
-            "protects": unit,
+            "protects": whom if chain is None else f"{whom}, and each {chain.inner.noun} within",
             "relation": self.policy.unit.relation.value,
             "budget": self.policy.budget.describe(),
             "version": self.session.version,
@@ -236,10 +239,10 @@ def _declared_rows(policy: Policy) -> int:
 def _trial_question(session: Session) -> Plan:
     table = next(table for table in session.catalogue.tables.values() if table.private)
     grouped = next((one.name for one in table.columns.values() if one.facts.members), None)
-    quoted = '"' + table.name.replace('"', '""') + '"'
+    quoted = _quoted(table.name)
     if grouped is None:
         return session.sql(f"SELECT COUNT(*) AS n FROM {quoted}", epsilon=1)
-    key = '"' + grouped.replace('"', '""') + '"'
+    key = _quoted(grouped)
     return session.sql(f"SELECT {key}, COUNT(*) AS n FROM {quoted} GROUP BY {key}", epsilon=1)
 
 
@@ -279,8 +282,15 @@ def _plain(value: Any) -> Any:
 def sample_question(catalogue: Catalogue) -> str:
     """Return a question that can be asked of these tables, for a page on which nothing was asked yet."""
     for table in catalogue.tables.values():
-        key = next((one.name for one in table.columns.values() if table.private and one.facts.members), None)
-        if key is not None:
-            return f"SELECT {key}, COUNT(*) AS n\nFROM {table.name}\nGROUP BY {key}"
+        listed = {one.name: len(one.facts.members or ()) for one in table.columns.values() if table.private}
+        few = {name: members for name, members in listed.items() if 1 < members <= _SAMPLE_GROUPS}
+        if few:
+            key = _quoted(max(few, key=few.__getitem__))
+            return f"SELECT {key}, COUNT(*) AS n\nFROM {_quoted(table.name)}\nGROUP BY {key}"
     private = next(table.name for table in catalogue.tables.values() if table.private)
-    return f"SELECT COUNT(*) AS n\nFROM {private}"
+    return f"SELECT COUNT(*) AS n\nFROM {_quoted(private)}"
+
+
+def _quoted(name: str) -> str:
+    """Write a name of SQL: plain, if it can only be one."""
+    return name if _PLAIN.fullmatch(name) else '"' + name.replace('"', '""') + '"'

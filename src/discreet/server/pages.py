@@ -39,7 +39,7 @@ __all__ = ["page_routes"]
 _BEFORE = "discreet_form"  # the cookie of a form that is shown to somebody who is not signed in
 _PER_PROCESS = secret()  # what ties such a form to its cookie
 _SHOWN_ROWS, _SHOWN_BARS = 500, 40
-_STATIC = {"page.js": "text/javascript", "page.css": "text/css"}
+_STATIC = {"page.js": "text/javascript", "page.css": "text/css", "icon.svg": "image/svg+xml"}
 
 
 @cache
@@ -47,6 +47,8 @@ def _templates() -> Environment:
     loaded = PackageLoader("discreet.server", "templates")
     made = Environment(loader=loaded, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["plain"] = lambda text: printable(str(text))
+    made.filters["lines"] = lambda text: "\n".join(map(printable, str(text).splitlines()))
+    made.filters["one_line"] = lambda text: printable(" ".join(str(text).split()))
     made.filters["address"] = lambda text: quote(str(text), safe="")
     return made
 
@@ -217,7 +219,7 @@ def _question(form: Mapping[str, str]) -> AskedQuestion:
     if way not in _WAYS:
         raise Problem("invalid", "say the price in one of the ways that are listed")
     said = {way: form.get("amount", "").strip()[:60], "delta": form.get("delta", "").strip()[:60]}
-    sql = form.get("sql", "")
+    sql = form.get("sql", "").replace("\r\n", "\n")  # Browsers send forms so.
     if not 0 < len(sql) <= 20_000:
         raise Problem("invalid", "write a question of at most 20,000 letters")
     return AskedQuestion(sql=sql, offer={name: value for name, value in said.items() if value})

@@ -47,7 +47,7 @@ async function price() {
   const body = { sql: said.get("sql"), [said.get("way")]: said.get("amount").trim() };
   if (said.get("delta").trim()) body.delta = said.get("delta").trim();
   const mine = ++asked;
-  const answer = await fetch(`/v1/datasets/${encodeURIComponent(form.dataset.dataset)}/estimate`, {
+  const answer = await fetch(`/v1/datasets/${encodeURIComponent(said.get("dataset"))}/estimate`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-form-token": token },
     body: JSON.stringify(body),

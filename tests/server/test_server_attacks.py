@@ -1,0 +1,275 @@
+"""What an active analyst tries over HTTP: escapes, canaries, neighbours, floods, sizes, paths, names of the server."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from server_world import CLINICS, COUNT, HOST, form_token, prepare, running
+from starlette.testclient import TestClient
+
+from discreet.errors import LedgerDamaged
+from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.server.http_limits import HttpLimits, RateLimit
+from discreet.server.problems import Problem
+
+ESCAPES = Path(__file__).parents[1] / "query" / "parse" / "escapes.txt"
+STATEMENTS = [line for line in ESCAPES.read_text().splitlines() if line and not line.startswith("#")]
+VISITS = (files("discreet") / "data" / "visits.csv").read_text(encoding="utf-8").rstrip("\n")
+CANARY = "canary-7d31f0"
+
+
+@pytest.mark.long
+def test_no_statement_escapes(world, monkeypatch):
+    """C30: as a price, a try and a release; no engine is asked and nothing is charged."""
+
+    def never(*_, **__):
+        raise AssertionError("an engine was asked")
+
+    monkeypatch.setattr(WorkerEngine, "run", never)
+    monkeypatch.setattr(WorkerEngine, "run_all", never)
+    client = world.client("analyst")
+    before = client.get("/v1/datasets/one/budget").json()
+    wrong = []
+    for statement in STATEMENTS:
+        for path in ("estimate", "dummy", "releases"):
+            answer = client.post(f"/v1/datasets/one/{path}", json={"sql": statement, "epsilon": "0.1"})
+            wrong += [] if answer.json()["code"] in ("refused", "invalid") else [(statement, path, answer.text)]
+    assert wrong == []
+    assert len(STATEMENTS) >= 120
+    assert client.get("/v1/datasets/one/budget").json() == before
+
+
+TRIGGERS = [
+    f"{value} {compared}"
+    for value in (
+        "CAST(satisfied AS INTEGER)", "1 / age", "age / (age - age)", "LN(age)", "SQRT(age - 60)", "age % 7",
+        "LENGTH(CONCAT(satisfied, satisfied))", "EXP(age)", "CAST(clinic AS INTEGER)", "POWER(age, 40)",
+        "CAST(satisfied AS DOUBLE)", "ABS(age)",
+    )
+    for compared in ("> 0", "= 1", "< -1", "IS NULL", "BETWEEN 0 AND 3")
+]  # fmt: skip
+_NUMBERS = re.compile(r"-?\d[\d,.e+]*")
+
+
+def everything(folder: Path, rows: str, triggers: list[str], caplog) -> list[object]:
+    """All that anybody sees on a table with these rows more: answers without their noise, facts, headers, the log."""
+    folder.mkdir()
+    prepare(folder, rows=VISITS + rows)
+    seen: list[object] = []
+    with running(folder, names=("one",)) as world:
+        client = world.client("custodian")
+        for trigger in triggers:
+            asked = {"sql": f"SELECT COUNT(*) AS n FROM visits WHERE {trigger}", "epsilon": "0.1"}
+            answer = client.post("/v1/datasets/one/releases", json=asked)
+            masked = _NUMBERS.sub("#", re.sub("[0-9a-f]{32}", "id", answer.text))
+            headers = {
+                name: value for name, value in answer.headers.items() if name not in ("location", "content-length")
+            }
+            seen.append((trigger, answer.status_code, masked, headers))
+        for path in (
+            "datasets",
+            "datasets/one",
+            "datasets/one/history?limit=200",
+            "datasets/one/budget",
+            "datasets/one/ledger",
+        ):
+            seen.append(re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+", "time", client.get(f"/v1/{path}").text))
+        log = world.client("auditor").get("/v1/log?limit=200").json()["decisions"]
+        seen.append([(one["who"], one["what"], one["dataset"], one["outcome"]) for one in log])
+    seen.append([record.getMessage() for record in caplog.records])
+    return seen
+
+
+@pytest.mark.parametrize(
+    "triggers",
+    [pytest.param(TRIGGERS[::7], marks=pytest.mark.long), pytest.param(TRIGGERS, marks=pytest.mark.slow)],
+    ids=["some", "all"],
+)
+def test_neighbours_and_canaries_change_no_word_no_code_and_no_log(tmp_path, triggers, caplog, capfd):
+    """C29, C38: sixty triggers on two tables that differ by rows which trip a careless engine."""
+    odd = f"\n{CANARY},0,{CANARY},nan,inf,{CANARY}\n9,-1e999,x,{CANARY},0,%_'\";--"
+    caplog.set_level("DEBUG")
+    with_it, without = (everything(tmp_path / name, rows, triggers, caplog) for name, rows in (("a", odd), ("b", "")))
+    assert len(TRIGGERS) == 60
+    assert with_it[:-1] == without[:-1]
+    out, err = capfd.readouterr()
+    assert CANARY not in f"{with_it}{without}{out}{err}{caplog.text}"
+    assert "done" in str(without)
+
+
+@pytest.mark.long
+def test_what_fails_after_the_charge_is_one_constant_answer(tmp_path, monkeypatch):
+    """Whatever it is that fails, and with whatever words."""
+    prepare(tmp_path)
+    raised = [ValueError(CANARY), MemoryError(CANARY), KeyError(CANARY)]
+
+    def failing(*_, **__):
+        raise raised.pop()
+
+    monkeypatch.setattr(WorkerEngine, "run_all", failing)
+    with running(tmp_path, names=("one",)) as world:
+        client, told = world.client("analyst"), set()
+        for price in ("0.1", "0.2", "0.3"):
+            answer = client.post("/v1/datasets/one/releases", json=COUNT | {"epsilon": price})
+            told.add((answer.status_code, answer.content, str(sorted(answer.headers.items()))))
+        assert len(told) == 1
+        assert answer.json()["code"] == "answer-failed"
+        assert client.get("/v1/datasets/one/budget").json()["charges"] == 3
+        fourth = client.post("/v1/datasets/one/releases", json=COUNT)
+        assert fourth.json()["code"] == "refused"  # Three failures are all that anybody sees.
+        assert CANARY not in str(told) + str(world.client("auditor").get("/v1/log").json())
+
+
+def test_what_nobody_foresaw_is_constant_too(world, monkeypatch):
+    def failing(*_, **__):
+        raise RuntimeError(CANARY)
+
+    monkeypatch.setattr(type(world.server.shelf["one"]), "public_facts", failing)
+    answer = world.client("analyst").get("/v1/datasets/one")
+    assert (answer.status_code, answer.json()["code"]) == (500, "internal")
+    assert CANARY not in answer.text
+
+
+class TestSizes:
+    """C34."""
+
+    @pytest.mark.parametrize(
+        "body",
+        [b"x" * (10 << 20), b"[" * 10_000, b'{"sql":' * 9_000, b"[" * 60_000, b"{}" * 40_000, b"\xff\xfe", b""],
+        ids=["10 MB", "deep list", "deep object", "deeper", "long", "no text", "empty"],
+    )
+    def test_large_and_deep_requests_are_refused(self, world, body):
+        answer = world.client("analyst").post(
+            "/v1/datasets/one/estimate", content=body, headers={"content-type": "application/json"}
+        )
+        assert answer.status_code in (413, 422)
+        assert answer.headers["content-type"] == "application/problem+json"
+
+    def test_a_body_without_a_length_is_cut_off(self, world):
+        def endless():
+            for _ in range(100):
+                yield b" " * 10_000
+
+        answer = world.client("analyst").post(
+            "/v1/datasets/one/estimate", content=endless(), headers={"content-type": "application/json"}
+        )
+        assert answer.status_code == 413
+
+    def test_other_kinds_of_content_are_refused(self, world):
+        for kind in ("text/plain", "application/x-python-pickle", "multipart/form-data; boundary=x", ""):
+            answer = world.client("analyst").post(
+                "/v1/datasets/one/estimate", content=json.dumps(COUNT).encode(), headers={"content-type": kind}
+            )
+            assert answer.json()["code"] == "bad-request"
+
+
+class TestRates:
+    def test_who_asks_too_often_waits_and_others_do_not(self, tmp_path):
+        prepare(tmp_path)
+        with running(tmp_path, names=("one",), limits=HttpLimits(per_second=0.001, burst=20)) as world:
+            codes = [world.client("analyst").get("/v1/me").status_code for _ in range(200)]
+            assert codes == [200] * 20 + [429] * 180
+            assert world.client("owner").get("/v1/me").status_code == 200
+            strangers = [TestClient(world.app, base_url=HOST).get("/v1/me").status_code for _ in range(30)]
+            assert strangers == [401] * 20 + [429] * 10
+
+    def test_signing_in_is_slower_still(self, tmp_path):
+        prepare(tmp_path)
+        limits = HttpLimits(per_second=1e6, burst=10**6, sign_ins_per_second=0.001, sign_in_burst=3)
+        with running(tmp_path, names=("one",), limits=limits) as world:
+            client = world.client()
+            data = {"form_token": form_token(client.get("/login")), "invitation": "dsc_no_no"}
+            codes = [client.post("/login", data=data).status_code for _ in range(5)]
+            assert codes[3:] == [429, 429]
+
+    def test_a_bucket_fills_again_and_forgets(self):
+        now = [0.0]
+        limit = RateLimit(2, 4, clock=lambda: now[0])
+        for _ in range(4):
+            limit.take("a")
+        with pytest.raises(Problem):
+            limit.take("a")
+        now[0] = 0.5
+        limit.take("a")
+        now[0] = 100
+        limit.take("b")
+        assert list(limit._buckets) == ["b"]
+
+    @pytest.mark.long
+    def test_one_account_queues_a_few_releases_only(self, tmp_path):
+        prepare(tmp_path)
+        with running(tmp_path, names=("one",)) as world:
+            world.server.jobs._stopping = True
+            client = world.client("analyst")
+            codes = [client.post("/v1/datasets/one/releases?wait=0", json=COUNT).status_code for _ in range(12)]
+            assert codes == [202] * 8 + [429] * 4
+
+
+class TestPlaces:
+    @pytest.mark.parametrize(
+        "host", ["evil.example", "127.0.0.1.evil.example", "", "127.0.0.1:x", "[::1", "localhost:80:80"]
+    )
+    def test_other_names_are_refused(self, world, host):
+        """A page whose name is made to point to loopback gets nothing, not even the page on which one signs in."""
+        assert world.client("analyst").get("/login", headers={"host": host}).status_code == 421
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8000", "LOCALHOST:9", "[::1]:8000"])
+    def test_its_own_names_are_not(self, world, host):
+        assert world.client("analyst").get("/v1/me", headers={"host": host}).status_code == 200
+
+    @pytest.mark.parametrize(
+        "path",
+        ["../app.py", "..%2fapp.py", "%2e%2e/app.py", "page.css/../../app.py", "/etc/passwd", "page.css%00", "",
+         "PAGE.CSS", "file:///etc/passwd", "..\\app.py", "//evil.example/x"],
+    )  # fmt: skip
+    def test_files_are_those_of_a_list(self, world, path):
+        answer = world.client().get(f"/static/{path}")
+        assert answer.status_code in (404, 400)
+        assert "import" not in answer.text
+        assert "root:" not in answer.text
+
+    @pytest.mark.parametrize(
+        "name", ["../one", "..%2fone", "one%00", "one/../two", "%6fne%2f..", "file:one", "\\\\host\\one"]
+    )
+    def test_a_data_set_is_one_of_a_list(self, world, name):
+        assert world.client("analyst").get(f"/v1/datasets/{name}/budget").status_code == 404
+
+    def test_nothing_is_for_other_origins(self, world):
+        for path in ("/v1/me", "/login", "/static/page.js", "/nowhere"):
+            answer = world.client("analyst").get(path, headers={"origin": "http://evil.example"})
+            assert not [name for name in answer.headers if name.startswith("access-control")]
+            policy = answer.headers["content-security-policy"]
+            assert "unsafe" not in policy
+            assert "default-src 'none'" in policy
+
+    def test_methods_and_addresses_that_are_not_there_have_the_same_shape(self, world):
+        client = world.client("analyst")
+        assert client.delete("/v1/datasets/one/history").json()["code"] == "wrong-method"
+        assert client.get("/v1/nowhere").json()["code"] == "not-found"
+        assert client.get("/v1/datasets/").json()["code"] == "not-found"
+
+
+def test_a_ledger_that_was_changed_keeps_the_server_from_starting(tmp_path):
+    """C22."""
+    prepare(tmp_path)
+    with running(tmp_path, names=("one",)) as world:
+        world.client("analyst").post("/v1/datasets/one/releases", json=COUNT)
+    ledger = tmp_path / "one.ledger"
+    kept = ledger.read_bytes()
+    ledger.write_bytes(kept.replace(b"SELECT COUNT", b"SELECT C0UNT"))
+    assert ledger.read_bytes() != kept
+    with pytest.raises(LedgerDamaged), running(tmp_path, names=("one",)):
+        pass
+
+
+def test_the_canary_is_really_read(tmp_path):
+    """Otherwise the tests above would say nothing: a listed value of the same table comes out."""
+    listed = CLINICS.replace('"Station"', f'"{CANARY}"')
+    prepare(tmp_path, rows=VISITS + f"\n1,30,{CANARY},1,1,yes\n", clinics=listed)
+    with running(tmp_path, names=("one",)) as world:
+        asked = {"sql": "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic", "epsilon": "1"}
+        assert CANARY in world.client("analyst").post("/v1/datasets/one/releases", json=asked).text
