@@ -190,7 +190,7 @@ def test_a_real_terminal_gets_bars_and_lines_that_fit(command, folder):
 # --- progress ---
 
 # Those that ask before they spend show progress between the questions; the others are done at once.
-THEMSELVES = {"query", "release", "profile", "synth fit", "shell", "init", "budget", "audit self", "demo"}
+THEMSELVES = {"query", "release", "profile", "synth fit", "shell", "init", "budget", "audit self", "demo", "mcp"}
 AT_ONCE = {
     "version", "key new", "key show", "data list", "data copy", "budget raise", "ledger release", "ledger reopen",
     "plan schema", "source prepare",
