@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["Timing", "alternate", "cpu_seconds", "fastest", "once"]
+__all__ = ["Timing", "alternate", "below", "cpu_seconds", "fastest", "once"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -44,19 +44,20 @@ def cpu_seconds() -> float:
     """
     ended = os.times()
     total = time.process_time() + ended.children_user + ended.children_system
-    for process in _below(os.getpid()):
+    for process in below(os.getpid()):
         with suppress(OSError):  # It ended just now.
             told = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
             total += time.clock_gettime((~process << 3) | 2) + sum(map(int, told[13:15])) / os.sysconf("SC_CLK_TCK")
     return total
 
 
-def _below(process: int) -> list[int]:
+def below(process: int) -> list[int]:
+    """Return the processes that a process started, and those that they started."""
     found: list[int] = []
     for listed in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):
             for child in map(int, listed.read_text().split()):
-                found += [child, *_below(child)]
+                found += [child, *below(child)]
     return found
 
 

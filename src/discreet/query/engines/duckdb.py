@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from copy import copy
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
@@ -181,6 +182,15 @@ class DuckDBEngine:
         held = [table for table in self._held.values() if isinstance(table, Streamed)]
         if held:
             self._ask(lambda connection: forget(held, connection), [])
+
+    def beside(self, tables: Mapping[str, Streamed]) -> DuckDBEngine:
+        """Return an engine in the same cage, of other tables: those that were streamed for one question."""
+        other = copy(self)
+        other._public, other._held = frozenset(), dict(tables)
+        other._names = {name: f"s{number}" for number, name in enumerate(tables, 1)}
+        other._opened = {name: OpenedTable(held, other._names[name], public=False) for name, held in tables.items()}
+        other._types = {name: other._describe(name) for name in tables}
+        return other
 
     def close(self) -> None:
         self._cage.close()

@@ -7,7 +7,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.abc import MetaPathFinder
 from typing import Any, final
 
@@ -136,28 +136,16 @@ class _ServingWorker:
         self._secrets = (Secret(pair) for pair in zip(keys, keys, strict=True))
         deadline = Deadline.after(said["seconds"])
         try:
-            with self._asked(sums) as engine:
-                if streams:
-                    engine.take_streams(streams, deadline=deadline)
-                done = self._do(engine, said, deadline, out, blocks)
-                engine.forget_streams()
+            assert self._engine is not None
+            engine = self._engine.beside(sums) if sums else self._engine
+            if streams:
+                engine.take_streams(streams, deadline=deadline)
+            done = self._do(engine, said, deadline, out, blocks)
+            engine.forget_streams()
         finally:
             for file in message.files:
                 os.close(file)
         return {"done": done, "full": self._is_full()}
-
-    @contextmanager
-    def _asked(self, sums: Mapping[str, Streamed]) -> Iterator[DuckDBEngine]:
-        """Give the engine of all tables; of sums that a server made for this question, one that ends with it."""
-        if not sums:
-            assert self._engine is not None
-            yield self._engine
-            return
-        engine = DuckDBEngine(sums, memory=self._memory, threads=self._threads)
-        try:
-            yield engine
-        finally:
-            engine.close()
 
     def _do(
         self, engine: DuckDBEngine, said: Mapping[str, Any], deadline: Deadline, out: list[int], blocks: ByteBlocks
