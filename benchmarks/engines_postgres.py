@@ -153,6 +153,6 @@ def _streamed(session: dp.Session) -> Callable[[], object]:
 if __name__ == "__main__":
     for size in map(int, sys.argv[1:] or ["1000000"]):
         for line in postgres_rows(size):
-            wall = f"{line['wall']:8.3f} s, {line['times']:5.2f}× of {line['beside']}, {line['times_plain']:5.2f}× of plain"
+            times = f"{line['times']:5.2f}× of {line['beside']}, {line['times_plain']:5.2f}× of plain"
             cpu = f"CPU {line['cpu']:8.2f} s, {line['times_cpu']:5.2f}×, {line['times_plain_cpu']:5.2f}×"
-            print(f"{line['rows']:>10,}  {line['job']:<40} {wall}; {cpu}", flush=True)
+            print(f"{line['rows']:>10,}  {line['job']:<40} {line['wall']:8.3f} s, {times}; {cpu}", flush=True)
