@@ -183,6 +183,8 @@ def _settle(connection: psycopg.Connection[Any]) -> None:
         )
     if is_copy:
         raise LedgerUnavailable("this server is a standby, where nothing can be written: name the primary")
+    if connection.info.server_version < 140_000:
+        raise Refused("a ledger needs PostgreSQL 14 or newer", way_out="keep the ledger on a newer server")
     if encoding != "UTF8":
         raise Refused("the database of a ledger must have the encoding UTF8", way_out="make one with ENCODING 'UTF8'")
 
