@@ -31,7 +31,7 @@ def agree(world: AgreementWorld, hand_over: HandOver, *, every: int = 1, togethe
     asked = world.asked[::every]
     with world.open(world.tables) as here, world.open(hand_over(world.tables)) as there:
         found, counted = _compare(here, there, asked, together=together)
-    assert found == []
+    assert not found, found
     assert counted >= (world.answered if every == 1 else 0) * len(asked), "refusals alone agree too easily"
     return counted
 

@@ -101,9 +101,8 @@ class SpreadHere:
         return ["part", "source", "table", "place", "rows", "body"]
 
     def _of_rows(self, question: Question) -> list[Report]:
-        (name,) = question.tables
-        cut = self._cut(self._private[name])
-        return [one for source, rows in enumerate(cut) for one in count_rows(question, name, source, rows)]
+        cut = [(name, rows) for name in question.tables for rows in self._cut(self._private[name])]
+        return [one for source, (name, rows) in enumerate(cut) for one in count_rows(question, name, source, rows)]
 
     def _cut(self, table: pa.Table) -> list[list[pa.RecordBatch]]:
         where = self._random.integers(0, self._sources, table.num_rows)

@@ -62,6 +62,9 @@ def test_a_wrong_partitioner_is_found(spark: Any, tmp_path: Path, rule: str, mon
     "spoil",
     [
         pytest.param(lambda reports: reports[1:], id="a dropped partition"),
+        pytest.param(
+            lambda reports: [one for one in reports if one.parts != reports[-1].parts], id="the last partition dropped"
+        ),
         pytest.param(lambda reports: [*reports, reports[0]], id="a task run twice and counted twice"),
         pytest.param(lambda reports: [reports[0], reports[0], *reports[2:]], id="one in the place of another"),
     ],

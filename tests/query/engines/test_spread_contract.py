@@ -88,15 +88,16 @@ def joined() -> Stage:
     return stage(both, unit="who", keys=[(SMALL["city"], None)], columns=[column(points, -200, 200)], max_rows=3)
 
 
-def united() -> Stage:
+def united(unit: str | None) -> Stage:
     facts = ExpressionFacts(kind=Kind.INTEGER)
     both = UnionAll(
-        (table("small", SMALL["who"], SMALL["amount"], unit="who"), other_source()),
+        (table("small", SMALL["who"], SMALL["amount"], unit=unit and "who"), replace(other_source(), unit=unit)),
         (Field("unit", SMALL["who"].facts), Field("value", facts)),
-        "unit",
+        unit and "unit",
     )
     value = fields_of(both)[1]
-    return stage(both, unit="unit", columns=[column(value, -200, 200)], max_rows=3)
+    key = (apply(Operator.MODULO, value, literal(5)), None)
+    return stage(both, unit=unit and "unit", keys=[key], columns=[column(value, -200, 200)], max_rows=3)
 
 
 STAGES = {
@@ -107,7 +108,8 @@ STAGES = {
     "rows, unknown keys": asked(None, city=None),
     "rows, known keys": asked(None, shop=(3, 1)),
     "join": joined(),
-    "union": united(),
+    "union": united("other.who"),
+    "rows, union": united(None),
     **{f"per unit: {one.name}": per_unit(one) for one in UnitStatistic if one not in OF_ORDERED_ROWS},
 }
 
@@ -187,7 +189,7 @@ def test_what_is_lost_or_doubled_is_refused(spoil: Callable[[list[Report]], list
     "spoil",
     [
         pytest.param(lambda reports: reports[1:], id="lost"),
-        pytest.param(lambda reports: [one for one in reports if one.parts != (2,)], id="the last source lost"),
+        pytest.param(lambda reports: [one for one in reports if one.parts != reports[-1].parts], id="the last is lost"),
         pytest.param(lambda reports: [*reports, reports[0]], id="doubled"),
         pytest.param(lambda reports: [one for one in reports if one.states], id="no end"),
     ],

@@ -343,12 +343,16 @@ def count_part(question: Question, batches: Iterable[pa.RecordBatch]) -> Report:
 
 
 def count_rows(question: Question, table: str, source: int, batches: Iterable[pa.RecordBatch]) -> Iterator[Report]:
-    """Count rows that are units themselves where they are, some at a time."""
+    """Count rows that are units themselves where they are, some at a time.
+
+    Private tables are put together by UNION ALL alone where rows are units, so that what is counted of all of them is
+    what is counted of each while the others are empty.
+    """
     none = np.zeros((0, 2), np.uint64)
     with ConstantFailure():
-        turn = -1
+        turn, others = -1, {name: _empty(types) for name, types in question.types.items() if name != table}
         for turn, some in enumerate(_gathered(batches, _MOST_ROWS)):
-            states = _counted(question, {table: arrow_table(some)})
+            states = _counted(question, {**others, table: arrow_table(some)})
             yield Report(parts=(source,), sources=(turn,), digests=none, states=states)
         yield Report(parts=(source,), sources=(turn + 1, MANIFEST), digests=none, states=())
 

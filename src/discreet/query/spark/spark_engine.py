@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.custodian_debug import ConstantFailure
@@ -147,11 +148,8 @@ class SparkEngine:
     def check_stages(self, stages: Sequence[Stage]) -> None:
         """Refuse what cannot be spread. Depends on nothing private: ask before a charge."""
         for stage in stages:
-            named = private_tables([stage])
             if stage.max_inner is not None:
                 raise _unsupported("a unit within a unit (dp.Chain)", "leave out the inner unit")
-            if stage.unit is None and len(named) != 1:
-                raise _unsupported("rows of several tables as units", "name a column as the unit")
             if any(_does_not_add_up(join, rows=stage.unit is None) for join in joins_of(stage.source)):
                 raise _unsupported("a join that keeps public rows, or of rows with rows", "join on the unit")
         some = [stage for stage in stages if stage.unit is not None]
@@ -236,9 +234,12 @@ class SparkEngine:
         return anchors.repartitionById(question.parts, "part").mapInArrow(_counter(told), "report binary")
 
     def _of_rows(self, question: Question, told: Any) -> Any:
-        """Count rows where they are."""
-        (name,) = question.tables
-        return self._pruned(question, name).mapInArrow(_row_counter(told, name), "report binary")
+        """Count rows where they are, those of each table apart: rows of several are asked of in a union."""
+        counted = [
+            self._pruned(question, name).mapInArrow(_row_counter(told, name), "report binary")
+            for name in question.tables
+        ]
+        return reduce(lambda one, other: one.unionAll(other), counted)
 
     def _pruned(self, question: Question, name: str) -> Any:
         from pyspark.sql.functions import col
