@@ -27,7 +27,7 @@ from system_parts import needs_spark
 
 import discreet as dp
 from discreet.errors import AnswerFailed, Refused
-from discreet.query.ast import Join, JoinKind
+from discreet.query.ast import Join, JoinKind, UnionAll
 from discreet.query.engine import Deadline, Stage
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.policy import PublicTable
@@ -109,6 +109,8 @@ def test_rows_in_plans_and_single_partitions_are_counted(spark: Any) -> None:
         ((WHO, other),),
     )
     asked = stage(both, unit="who", columns=[column(points, 0, 9)], max_rows=9)
+    every = (table("t", WHO, X), table("u", other, points, prefix="o."))
+    united = stage(UnionAll(every, (WHO, X), None), columns=[column(X, 0, 9)])
     few = spark.range(0, 9, 1, 1).selectExpr("id % 3 AS who", "id AS x")
     listed = spark.sql("SELECT * FROM VALUES (0L, 4L), (1L, 5L) AS v(who, x)")
     none = listed.where("who > 7")
@@ -117,6 +119,7 @@ def test_rows_in_plans_and_single_partitions_are_counted(spark: Any) -> None:
             assert plain(run(engine, asked))[()]["rows"] == rows
             rows_of = plain(run(engine, stage(table("t", WHO, X), columns=[column(X, 0, 9)])))[()]["rows"]
             assert rows_of == (9 if one is few else 2)
+            assert plain(run(engine, united))[()]["rows"] == rows_of + {few: 9, listed: 2, none: 0}[another]
 
 
 TYPES = {

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 from discreet.custodian_debug import ConstantFailure
@@ -212,18 +211,15 @@ class SparkEngine:
         told = context.broadcast(question.to_bytes())
         try:
             rows = question.stages[0].unit is None
-            asked = self._of_rows(question, told) if rows else self._of_parts(question, told)
             with _job(context, deadline, self._progress):
-                reports = [Report.from_bytes(bytes(row[0])) for row in asked.collect()]
-                read = partitions_read(asked)
+                reports = self._of_rows(question, told) if rows else self._of_parts(question, told)
         finally:
             with suppress(Exception):
                 told.destroy()
-        check_sources(reports, read) if rows else check_parts(reports, question.parts, read - _ANCHORS)
         states = [report.states for report in reports if report.states]
         return put_together(question.stages, states or [count_nobody(question)])
 
-    def _of_parts(self, question: Question, told: Any) -> Any:
+    def _of_parts(self, question: Question, told: Any) -> list[Report]:
         """Route rows to the parts of their units, and count every part in one task."""
         anchors = self._spark.range(0, question.parts, 1, _ANCHORS).selectExpr(
             *("CAST(id AS INT) AS part", "-1 AS source", "-1 AS table", f"{ANCHOR} AS place"),
@@ -231,21 +227,30 @@ class SparkEngine:
         )
         for name in question.tables:
             anchors = anchors.unionAll(self._pruned(question, name).mapInArrow(_router(told, name), ROUTED))
-        return anchors.repartitionById(question.parts, "part").mapInArrow(_counter(told), "report binary")
+        counted = anchors.repartitionById(question.parts, "part").mapInArrow(_counter(told), "report binary")
+        reports = _collected(counted)
+        check_parts(reports, question.parts, partitions_read(counted) - _ANCHORS)
+        return reports
 
-    def _of_rows(self, question: Question, told: Any) -> Any:
-        """Count rows where they are, those of each table apart: rows of several are asked of in a union."""
-        counted = [
-            self._pruned(question, name).mapInArrow(_row_counter(told, name), "report binary")
-            for name in question.tables
-        ]
-        return reduce(lambda one, other: one.unionAll(other), counted)
+    def _of_rows(self, question: Question, told: Any) -> list[Report]:
+        """Count rows where they are, those of each table in a job of its own: Spark unites partitions of several."""
+        every: list[Report] = []
+        for name in question.tables:
+            counted = self._pruned(question, name).mapInArrow(_row_counter(told, name), "report binary")
+            reports = _collected(counted)
+            check_sources(reports, partitions_read(counted))
+            every += reports
+        return every
 
     def _pruned(self, question: Question, name: str) -> Any:
         from pyspark.sql.functions import col
 
         columns = [col(f"`{one.replace('`', '``')}`") for one in question.types[name]]
         return self._tables[name].frame.select(*columns)
+
+
+def _collected(counted: Any) -> list[Report]:
+    return [Report.from_bytes(bytes(row[0])) for row in counted.collect()]
 
 
 def _does_not_add_up(join: Join, *, rows: bool) -> bool:
