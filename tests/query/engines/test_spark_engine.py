@@ -201,9 +201,8 @@ SPOILT = {
 def test_reports_that_are_lost_or_doubled_are_refused(
     view: Any, monkeypatch: pytest.MonkeyPatch, spoil: Any, asked: Stage
 ) -> None:
-    way = "_of_rows" if asked.unit is None else "_of_parts"
-    whole = getattr(SparkEngine, way)
-    monkeypatch.setattr(SparkEngine, way, lambda *words: spoil(whole(*words)))
+    collected = spark_engine._collected
+    monkeypatch.setattr(spark_engine, "_collected", lambda counted: collected(spoil(counted)))
     with closing(SparkEngine({"t": view}, parts=2)) as engine, pytest.raises(AnswerFailed):
         run(engine, asked)
 
