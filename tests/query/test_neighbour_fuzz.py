@@ -130,12 +130,13 @@ LISTED = "SELECT QUANTILE(FLOOR(LEAST(GREATEST(small, 0), 4)), [0.25, 0.5, 0.75]
 @pytest.mark.parametrize("spend", [SPENDS[0], SPENDS[2]], ids=["flipped", "exponential"])
 @pytest.mark.parametrize("exchanged", [False, True])
 @pytest.mark.parametrize("intervals", [False, True])
-def test_a_list_of_quantiles_is_within_its_price_and_its_first_step_alone_is_not(
+def test_a_list_of_quantiles_is_within_its_price_and_a_part_of_it_is_not(
     spend: Spend, exchanged: bool, intervals: bool
 ) -> None:
-    """The wrong neighbours: steps of one measurement that are each taken in full, or of which one alone is paid."""
+    """The wrong neighbour: a part of the price. Without widths it is small: few rows move gaps by little of what is paid
+    for, and test_planning_verified.py has the crowds beside which they move by all of it."""
     asked = replace(spend, quantile_intervals=intervals)
-    parts = [Fraction(1), Fraction(1, 3) if intervals else Fraction(1, 2)]
+    parts = [Fraction(1), Fraction(1, 12) if exchanged and not intervals else Fraction(1, 3)]
     for part in parts:
         worlds = [NeighbourWorld(f"listed {seed}", exchanged=exchanged) for seed in range(4)]
         assert any(is_beyond(part, world, LISTED, asked) for world in worlds) == (part < 1)
