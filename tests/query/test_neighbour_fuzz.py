@@ -133,8 +133,10 @@ LISTED = "SELECT QUANTILE(FLOOR(LEAST(GREATEST(small, 0), 4)), [0.25, 0.5, 0.75]
 def test_a_list_of_quantiles_is_within_its_price_and_a_part_of_it_is_not(
     spend: Spend, exchanged: bool, intervals: bool
 ) -> None:
-    """The wrong neighbour: a part of the price. Without widths it is small: few rows move gaps by little of what is paid
-    for, and test_planning_verified.py has the crowds beside which they move by all of it."""
+    """The wrong neighbour: a part of the price; a small one without widths, as few rows move gaps by little.
+
+    test_planning_verified.py has the crowds beside which they move by all that is paid for.
+    """
     asked = replace(spend, quantile_intervals=intervals)
     parts = [Fraction(1), Fraction(1, 12) if exchanged and not intervals else Fraction(1, 3)]
     for part in parts:
