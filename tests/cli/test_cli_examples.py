@@ -21,14 +21,14 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "cli.md"
 SCHEMAS = ROOT / "docs" / "schema" / "cli"
 # What others need, and after what a plan must be changed.
-FIRST, LAST = ("data copy", "init"), ("budget raise", "ledger move")
+FIRST, LAST = ("data copy", "init"), ("budget raise", "ledger move", "user disable")
 NO_JSON = ("shell", "mcp")  # One is for people, and the other speaks a protocol: a program asks with `query`.
 HELLO = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",\
 "capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
 GIVEN = {"mcp": HELLO, "shell": "\\budget\n"}  # what those are told that sit and wait
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
 ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
-ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen", "ledger move")
+ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen", "ledger move", "user", "token")
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 
 

@@ -101,7 +101,7 @@ def test_no_name_of_a_column_a_table_or_a_group_is_run(odd, chromium):
     )
     page.goto(f"{address}/ask")
     page.fill("#sql", sql)
-    page.wait_for_function("document.querySelector('#strip').textContent.includes('onerror')")
+    page.locator("#strip dt", has_text="onerror").wait_for()
     check(page)
     page.click("button[value=dummy]")
     page.wait_for_selector("table.answer")

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
+from functools import cache
 from threading import BoundedSemaphore
 from typing import TYPE_CHECKING, Any, final
 
@@ -26,7 +27,7 @@ from discreet.server.state_file import StateFile
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-__all__ = ["OPERATIONS", "SCOPES", "AccountRole", "Accounts", "Caller", "Operation", "secret"]
+__all__ = ["OPERATIONS", "SCOPES", "AccountRole", "Accounts", "Caller", "Operation", "nobodys_password", "secret"]
 
 # --- roles ---
 
@@ -143,6 +144,12 @@ def _hashed(password: str) -> str:
         return _hasher().hash(password, salt=read(16))
 
 
+@cache
+def nobodys_password() -> str:
+    """Return what the password of nobody is compared with, to take as long; a server makes it when it starts."""
+    return _hashed(secret())
+
+
 def _matches(stored: str, password: str) -> bool:
     from argon2.exceptions import InvalidHashError, VerificationError
 
@@ -162,7 +169,6 @@ class Accounts:
 
     def __init__(self, state: StateFile) -> None:
         self._state = state
-        self._nobody = _hashed(secret())  # what the password of nobody is compared with, to take as long
 
     def add(self, name: str, role: AccountRole, datasets: Iterable[str], *, by: str) -> str:
         """Add somebody, and return the invitation with which they sign in first, once, within a week."""
@@ -277,7 +283,7 @@ class Accounts:
         locked = self._state.row("SELECT locked_until FROM failures WHERE about = ?", about)
         person = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
         stored = None if person is None else person["password"]
-        right = _matches(stored or self._nobody, password[:_LONGEST_PASSWORD]) and stored is not None
+        right = _matches(stored or nobodys_password(), password[:_LONGEST_PASSWORD]) and stored is not None
         if not right or person is None or (locked is not None and locked["locked_until"] > self._state.now()):
             self._failed(about)
             raise Problem("not-signed-in", "name or password is wrong, or signing in is locked for a while")

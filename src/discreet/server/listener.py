@@ -91,7 +91,7 @@ def opened_server(
 ) -> Iterator[Any]:
     """Open everything that a server needs, and let go of it afterwards; jobs are not begun yet."""
     _check_libraries()
-    from discreet.server.accounts import Accounts
+    from discreet.server.accounts import Accounts, nobodys_password
     from discreet.server.app import Server
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
@@ -107,6 +107,7 @@ def opened_server(
         shelf = open_shelf(policies, settings.answer_after)
         opened.callback(shelf.close)
         accounts = Accounts(state)
+        nobodys_password()
         jobs = Jobs(state, shelf, accounts, workers=settings.workers, **clocks)
         opened.callback(jobs.stop)
         yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private)

@@ -23,7 +23,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
     app.add_typer(token, name="token", rich_help_panel=panel)
 
 
-@command(token, "new", example="discreet token new owner --scope read --scope ask --days 30")
+@command(token, "new", example="discreet token new ana --scope read --scope ask --days 30")
 def new(
     name: Annotated[str, typer.Argument(help="Whose token it is.", metavar="NAME")],
     scope: Annotated[list[str], typer.Option("--scope", help="read, ask, release or audit; several times.")],
@@ -54,7 +54,7 @@ def list_tokens(state: _State = _HERE, as_json: AsJson = False) -> None:
         show(TokenList.of(accounts), as_json=as_json)
 
 
-@command(token, "revoke", example="discreet token revoke --all-of owner")
+@command(token, "revoke", example="discreet token revoke --all-of ana")
 def revoke(
     number: Annotated[str | None, typer.Argument(help="The id of the token, as listed.", metavar="ID")] = None,
     all_of: Annotated[str | None, typer.Option("--all-of", help="Revoke every token of this account.")] = None,

@@ -1,0 +1,65 @@
+"""`discreet serve`, `user` and `token`: what is refused, with which exit code."""
+
+from __future__ import annotations
+
+import pytest
+
+WRONG = [
+    (("serve",), 2),
+    (("serve", "--demo", "--policy", "policy.toml"), 2),
+    (("serve", "--policy", "nowhere.toml"), 2),
+    (("serve", "--policy", "policy.toml", "--answer-after", "clinics"), 2),
+    (("serve", "--policy", "policy.toml", "--answer-after", "others=5"), 2),
+    (("serve", "--policy", "policy.toml", "--answer-after", "clinics=0.1"), 2),
+    (("serve", "--policy", "policy.toml", "--policy", "policy.toml", "--answer-after", "clinics=5"), 2),
+    (("serve", "--policy", "policy.toml", "--host", "0.0.0.0"), 3),
+    (("serve", "--policy", "policy.toml", "--tls-key", "key.pem"), 2),
+    (("serve", "--policy", "policy.toml", "--workers", "0"), 2),
+    (("user", "add", "ana", "--role", "king"), 2),
+    (("user", "add", "<b>", "--role", "reader"), 2),
+    (("user", "disable", "nobody"), 2),
+    (("user", "invite", "nobody"), 2),
+    (("token", "new", "nobody", "--scope", "read"), 2),
+    (("token", "revoke", "0123"), 2),
+    (
+        (
+            "token",
+            "revoke",
+        ),
+        2,
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), WRONG, ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_what_is_wrong_is_refused(arguments, code, folder, discreet):
+    ran = discreet(*arguments)
+    assert ran.code == code, ran.err
+    assert ran.out == ""
+
+
+@pytest.mark.long
+def test_people_and_tokens(folder, discreet):
+    assert discreet("user", "add", "ana", "--role", "analyst", "--dataset", "clinics").code == 0
+    assert discreet("user", "add", "Ana", "--role", "reader").code == 2  # Names that differ in case only are one.
+    assert discreet("token", "new", "ana", "--scope", "king").code == 2
+    assert discreet("token", "new", "ana", "--scope", "read", "--days", "400").code == 2
+    made = discreet("token", "new", "ana", "--scope", "read", "--json").json
+    listed = discreet("token", "list", "--json")
+    assert made["secret"].split("_")[2] not in listed.out
+    assert discreet("token", "revoke", made["secret"].split("_")[1]).code == 0
+    assert [one["revoked"] for one in discreet("token", "list", "--json").json["tokens"]] == [False, True]
+    assert discreet("user", "disable", "ana").code == 0
+    assert discreet("user", "list", "--json").json["people"][0]["disabled"]
+
+
+@pytest.mark.long
+def test_a_server_is_checked_without_listening(folder, discreet):
+    ran = discreet("serve", "--policy", "policy.toml", "--check", "--answer-after", "clinics=5", "--json")
+    assert ran.json == {
+        "address": "http://127.0.0.1:8000",
+        "datasets": [{"name": "clinics", "answer_after": 5.0}],
+        "first_run_token": None,
+    }
