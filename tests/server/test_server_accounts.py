@@ -247,6 +247,14 @@ class TestPasswords:
         with pytest.raises(Problem):
             accounts.bearer(token)
 
+    def test_a_password_is_changed_by_whoever_knows_it(self, alone):
+        accounts, _, _ = alone
+        for _ in range(2):
+            with pytest.raises(Problem, match="invalid"):
+                accounts.change_password("ana", "another long password", current="wrong")
+        accounts.change_password("ana", "another long password", current="correct horse battery")
+        assert accounts.sign_in("ana", "another long password")
+
     def test_short_passwords_and_odd_names_are_refused(self, alone):
         accounts, _, _ = alone
         with pytest.raises(Problem, match="invalid"):

@@ -105,6 +105,47 @@ def test_what_is_not_known_in_time_is_charged_and_fails_like_everything_else(tmp
 
 
 @pytest.mark.long
+def test_nothing_tells_that_an_answer_is_known_before_its_time(tmp_path, monkeypatch):
+    """Not the price of the same question, not the budget, the history, the ledger or the log."""
+    prepare(tmp_path)
+    file = tmp_path / "one.toml"
+    file.write_text('version = "1"\n' + file.read_text())
+    ended, run_all, clock = Event(), WorkerEngine.run_all, SlowClock()
+
+    def slow(self, *arguments, **named):
+        assert ended.wait(240)
+        return run_all(self, *arguments, **named)
+
+    monkeypatch.setattr(WorkerEngine, "run_all", slow)
+    with running(tmp_path, names=("one",), until=clock) as world:
+        owner = world.client("owner")
+        number = owner.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+        _, known = clock.reached.get(timeout=240)
+        eventually(lambda: owner.get("/v1/datasets/one/budget").json()["charges"], 1)
+
+        def everything():
+            paths = [
+                "me",
+                "datasets",
+                "datasets/one",
+                "log",
+                f"releases/{number}?wait=0",
+                f"releases/{number}/answer.csv",
+            ]
+            paths += [f"datasets/one/{name}" for name in ("budget", "history", "ledger", "releases")]
+            asked = [owner.post(f"/v1/datasets/one/{path}", json=COUNT).json() for path in ("estimate",)]
+            return asked + [owner.get(f"/v1/{path}").text for path in paths]
+
+        before = everything()
+        ended.set()
+        assert known.wait(240)
+        assert everything() == before
+        clock.go.put(None)
+        assert owner.get(f"/v1/releases/{number}?wait=60").json()["state"] == "done"
+        assert everything() != before
+
+
+@pytest.mark.long
 def test_the_deadline_of_the_session_is_within_the_declared_time(tmp_path):
     prepare(tmp_path)
     shelf = open_shelf([read_policy(tmp_path / "one.toml")], {"one": 5.0})

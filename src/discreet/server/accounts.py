@@ -262,6 +262,22 @@ class Accounts:
         wanted = "id, name, kind, scopes, datasets, cap, used, until, revoked"
         return [dict(row) for row in self._state.rows(f"SELECT {wanted} FROM tokens ORDER BY since, id")]
 
+    def has_password(self, name: str) -> bool:
+        """Tell whether somebody set a password."""
+        return self._person(name)["password"] is not None
+
+    def change_password(self, name: str, password: str, *, current: str) -> None:
+        """Set a password; whoever has one says it first, so that a browser that is left open gives no account away."""
+        stored, about = self._person(name)["password"], _digest(name.casefold())
+        if stored is not None and (self._is_locked(about) or not _matches(stored, current[:_LONGEST_PASSWORD])):
+            self._failed(about)
+            raise Problem("invalid", "the current password is wrong, or signing in is locked for a while")
+        self.set_password(name, password)
+
+    def _is_locked(self, about: str) -> bool:
+        row = self._state.row("SELECT locked_until FROM failures WHERE about = ?", about)
+        return row is not None and row["locked_until"] > self._state.now()
+
     def set_password(self, name: str, password: str) -> None:
         """Set a password; all visits of this person end."""
         if not _LEAST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
@@ -280,11 +296,10 @@ class Accounts:
         A wrong name, a wrong password and a lock-out look the same, and take as long.
         """
         about = _digest(name.casefold())
-        locked = self._state.row("SELECT locked_until FROM failures WHERE about = ?", about)
         person = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
         stored = None if person is None else person["password"]
         right = _matches(stored or nobodys_password(), password[:_LONGEST_PASSWORD]) and stored is not None
-        if not right or person is None or (locked is not None and locked["locked_until"] > self._state.now()):
+        if not right or person is None or self._is_locked(about):
             self._failed(about)
             raise Problem("not-signed-in", "name or password is wrong, or signing in is locked for a while")
         return self._begin(person["name"], "password", about)

@@ -216,7 +216,7 @@ class LedgerModel(_Told):
 
     dataset: str
     verified: bool
-    entries: int
+    charges: int
 
 
 class DecisionModel(_Told):

@@ -10,8 +10,11 @@ import asyncio
 import hmac
 import io
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from http.cookies import CookieError, SimpleCookie
 from typing import Any, final
 
@@ -50,6 +53,7 @@ __all__ = [
 ]
 
 COOKIE = "discreet_visit"
+_MOST_AT_ONCE = 4  # requests of an account that are computed at the same time
 _LONGEST_WAIT = 60.0  # seconds that a request waits for a release
 
 
@@ -71,11 +75,23 @@ class Server:
         self.secure = secure  # whether cookies go over TLS only
         self.rates = RateLimit(limits.per_second, limits.burst)
         self.sign_ins = RateLimit(limits.sign_ins_per_second, limits.sign_in_burst)
-        self._threads = CapacityLimiter(8)
+        self._threads, self._busy = CapacityLimiter(12), Counter[str]()
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run what reads files or computes outside of the loop that serves everybody."""
         return await to_thread.run_sync(work, limiter=self._threads)
+
+    @contextmanager
+    def one_of_few(self, caller: Caller) -> Iterator[None]:
+        """Let an account have a few requests computed at a time, so that there are threads for the others."""
+        if self._busy[caller.name] >= _MOST_AT_ONCE:
+            raise Problem("too-many", f"at most {_MOST_AT_ONCE} requests of one account are computed at a time")
+        self._busy[caller.name] += 1
+        try:
+            yield
+        finally:
+            self._busy[caller.name] -= 1
+            self._busy += Counter()  # Forgets who has none.
 
     def caller(self, request: Request) -> Caller:
         """Return who asks, by a token or by the cookie of a visit, and count the request."""
@@ -280,7 +296,8 @@ def _history(call: ApiCall) -> Any:
 def _ledger(call: ApiCall) -> Any:
     session = call.server.shelf[call.path["dataset"]].session
     session.ledger.verify()
-    return {"dataset": call.path["dataset"], "verified": True, "entries": len(session.history())}
+    # Charges, not entries: an entry is also made when an answer is known, before it may be told.
+    return {"dataset": call.path["dataset"], "verified": True, "charges": session.spent.charges}
 
 
 def _log(call: ApiCall) -> Any:
@@ -437,7 +454,8 @@ async def answer_endpoint(server: Server, endpoint: Endpoint, request: Request) 
             server.check_form(request, caller, request.headers.get("x-form-token"))
         body = None if endpoint.body is None else await _read_body(endpoint.body, request)
         call = ApiCall(server=server, caller=caller, path=request.path_params, query=request.query_params, body=body)
-        found = await server.in_thread(lambda: endpoint.handler(call))
+        with server.one_of_few(caller):
+            found = await server.in_thread(lambda: endpoint.handler(call))
         return await _finished(server, found, call)
     except BaseException as error:
         if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
@@ -502,6 +520,7 @@ def api_routes(server: Server) -> list[Route]:
 # --- OpenAPI ---
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """Return the OpenAPI document of all endpoints."""
     used: set[type[BaseModel]] = {

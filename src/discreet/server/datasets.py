@@ -32,6 +32,7 @@ __all__ = ["AskedQuestion", "ServedDataset", "Shelf", "open_shelf", "sample_ques
 
 _SHOWN_MEMBERS, _SAMPLE_GROUPS = 200, 40
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
+_BEFORE_ITS_TIME = ("already paid", "asked before")
 _TRIAL_ROWS = 100_000  # where the policy does not say how many there are
 _LEAST_SECONDS = 1.0
 _WORKING_PART = 0.8  # of the declared time is for reading; the rest for drawing, storing and a worker that is killed
@@ -86,7 +87,8 @@ class ServedDataset:
             "cost": plan.cost,
             "affordable": more > 0,
             "more_like_this": min(more, 10**9),
-            "facts": dict(told.facts),
+            # Whether the answer is on record is left out: it is known before it may be told.
+            "facts": {fact: text for fact, text in told.facts if fact not in _BEFORE_ITS_TIME},
             "errors": dict(told.errors),
             "notes": list(told.notes),
             "answer_after": self.answer_after,

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from threading import Condition, Event, Thread
 from typing import Any, TypeAlias, final
 
+from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.release_table import ReleaseTable
 from discreet.server.accounts import Accounts, secret
@@ -185,6 +186,8 @@ class Jobs:
         while (job := self._next()) is not None:
             try:
                 self._run(job)
+            except Exception as error:  # noqa: BLE001 - the state could not be written: the next server runs it again
+                show_hidden(error)
             finally:
                 with self._changed:
                     self._running.discard((job.name, job.dataset))

@@ -125,7 +125,8 @@ def _visited(server: Server, operation: str | None, work: Callable[[Visit], Resp
             if operation is not None:
                 caller.check(operation)
             visit = Visit(server=server, caller=caller, request=request, form=form)
-            made: Response = await server.in_thread(lambda: work(visit))
+            with server.one_of_few(caller):
+                made: Response = await server.in_thread(lambda: work(visit))
             return made
         except BaseException as error:
             if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
@@ -133,6 +134,8 @@ def _visited(server: Server, operation: str | None, work: Callable[[Visit], Resp
             problem = problem_of(error)
             if problem.kind.code == "not-signed-in":
                 return RedirectResponse("/login", status_code=303)
+            if problem.kind.code in ("forbidden", "wrong-form-token") and caller is not None:
+                server.state.decide(caller.name, f"page {operation or request.url.path}", outcome=problem.kind.code)
             return _problem_page(problem, caller)
 
     return answered
@@ -198,13 +201,14 @@ def _logout(visit: Visit) -> Response:
 
 
 def _account(visit: Visit) -> Response:
+    accounts, name = visit.server.accounts, visit.caller.name
+    told = {"granted": [one.name for one in visit.datasets], "known": accounts.has_password(name)}
     if visit.request.method == "GET":
-        return visit.page("account.html", problem=None, granted=[one.name for one in visit.datasets])
+        return visit.page("account.html", problem=None, **told)
     try:
-        visit.server.accounts.set_password(visit.caller.name, visit.form.get("password", ""))
+        accounts.change_password(name, visit.form.get("password", ""), current=visit.form.get("current", ""))
     except Problem as problem:
-        granted = [one.name for one in visit.datasets]
-        return visit.page("account.html", status=422, problem=problem.document(), granted=granted)
+        return visit.page("account.html", status=422, problem=problem.document(), **told)
     return RedirectResponse("/login", status_code=303)
 
 
