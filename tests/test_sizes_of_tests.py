@@ -26,9 +26,20 @@ def test_of_a_part(): pass
 MARKS = f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n    long: x\n    slow: x\n    soak: x\n"
 
 
-def run(folder: Path, *words: str) -> tuple[int, str]:
+OF_SPARK = """
+import pytest
+
+@pytest.mark.parametrize("case", range(9))
+def test_spark_cases(case): pass
+
+@pytest.mark.parametrize("case", range(9))
+def test_other_cases(case): pass
+"""
+
+
+def run(folder: Path, *words: str, tests: str = TESTS) -> tuple[int, str]:
     """Run the tests above under the configuration of all tests."""
-    (folder / "test_some.py").write_text(TESTS)
+    (folder / "test_some.py").write_text(tests)
     (folder / "pytest.ini").write_text(MARKS)
     (folder / "conftest.py").write_text(Path(__file__).with_name("conftest.py").read_text())
     command = [sys.executable, "-m", "pytest", "-v", "-p", "no:cacheprovider", *words]
@@ -54,3 +65,12 @@ def test_what_is_skipped_is_named_and_fails_where_nothing_may_be(tmp_path: Path)
     assert run(tmp_path, "--nothing-skipped")[0] == 1
     assert run(tmp_path, "--nothing-skipped", "-n", "2")[0] == 1
     assert run(tmp_path, "--nothing-skipped", "--deselect", "test_some.py::test_of_a_part")[0] == 0
+
+
+@pytest.mark.long
+def test_all_tests_of_spark_run_in_one_process(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "-n", "2", tests=OF_SPARK)
+    assert code == 0
+    ended = [line.split()[0] for line in said.splitlines() if "PASSED" in line and "test_spark_cases" in line]
+    assert len(ended) == 9
+    assert len(set(ended)) == 1

@@ -177,6 +177,7 @@ def test_one_unit_of_ten_million_rows_is_counted_within_two_gigabytes(
 # --- mistakes that are planted ---
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", [routes_by_rows, loses_rows])
 def test_a_wrong_partitioner_and_lost_rows_are_refused(
     spark: Any, place: Path, monkeypatch: pytest.MonkeyPatch, fault: Any
@@ -196,6 +197,7 @@ SPOILT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [OF_UNITS, OF_ROWS], ids=["units", "rows"])
 @pytest.mark.parametrize("spoil", SPOILT.values(), ids=SPOILT)
 def test_reports_that_are_lost_or_doubled_are_refused(
@@ -207,6 +209,7 @@ def test_reports_that_are_lost_or_doubled_are_refused(
         run(engine, asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("adapts", ["true", "false"])
 def test_a_source_of_which_nothing_arrives_is_missed(
     spark: Any, view: Any, monkeypatch: pytest.MonkeyPatch, adapts: str
