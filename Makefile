@@ -56,7 +56,7 @@ format: $(VENV)/.ready
 	$(BIN)/ruff check --fix .
 
 bench: $(VENV)/.ready  ## Side by side with the peers, each in its own environment below .bench/.
-	$(BIN)/python -m benchmarks $(ONLY) $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m benchmarks $(ONLY) $(if $(DATA),--data $(DATA)) $(if $(SCRATCH),--scratch $(SCRATCH))
 
 docs: $(VENV)/.ready  ## The documentation, into site/; every link of what was built leads somewhere.
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

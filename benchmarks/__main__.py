@@ -16,6 +16,7 @@ from benchmarks import (
     bench_audit,
     bench_corpus,
     bench_diffusion,
+    bench_engines,
     bench_estimators,
     bench_imports,
     bench_learning,
@@ -56,6 +57,7 @@ class Topic:
     tables: Callable[[Results], tuple[Table, ...]]
     needs_data: bool = False
     counts_runs: bool = False
+    needs_scratch: bool = False
 
     def text(self, results: Results) -> str:
         """Return the tables, one below the other."""
@@ -79,6 +81,7 @@ TOPICS: Final = {
     "quantiles_at_once": Topic(bench_quantiles_at_once.measure, one(bench_quantiles_at_once.table), counts_runs=True),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
     "queries": Topic(bench_queries.measure, bench_queries.tables),
+    "engines": Topic(bench_engines.measure, bench_engines.tables, needs_scratch=True),
     "corpus": Topic(bench_corpus.measure, bench_corpus.tables, needs_data=True),
     "profile": Topic(bench_profile.measure, one(bench_profile.table)),
     "spread": Topic(bench_spread.measure, one(bench_spread.table), needs_data=True),
@@ -112,12 +115,18 @@ def main() -> None:
     parser.add_argument(
         "--data", type=Path, help="a folder with the real data sets; without it only synthetic ones run"
     )
+    parser.add_argument(
+        "--scratch",
+        type=Path,
+        help="a folder with 20 GB of room, for rows that memory does not hold; else they are left out",
+    )
     parser.add_argument("--runs", type=int, help="simulations of a cell, where a topic says how many it takes")
     options = parser.parse_args()
     if unknown := set(options.topics) - set(TOPICS):
         parser.error(f"unknown topic {', '.join(sorted(unknown))}; there are {', '.join(TOPICS)}")
     for name in options.topics or TOPICS:
         given = {"data": options.data} if TOPICS[name].needs_data else {}
+        given |= {"scratch": options.scratch} if TOPICS[name].needs_scratch else {}
         given |= {"runs": options.runs} if TOPICS[name].counts_runs else {}
         results = TOPICS[name].measure(quick=options.quick, **given)
         written = results.write().relative_to(ROOT)

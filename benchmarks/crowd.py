@@ -13,24 +13,40 @@ import numpy as np
 
 from benchmarks.crowd_names import CITIES, folder
 
-__all__ = ["crowd"]
+__all__ = ["crowd", "crowd_files"]
 
 CHUNK: Final = 1_000_000
+PER_FILE: Final = 25_000_000  # rows, where there are several files
 DUPLICATES: Final = 100  # one row in so many belongs to a user who has another one
 
 
 def crowd(kind: str, rows: int) -> Path:
     """Return the file, made if it is not there."""
-    import pyarrow.parquet as pq
-
     path = folder() / f"{kind}-{rows}.parquet"
     if path.exists():
         return path
     path.parent.mkdir(parents=True, exist_ok=True)
+    return _written(kind, rows, range(0, rows, CHUNK), path)
+
+
+def crowd_files(kind: str, rows: int, folder: Path) -> Path:
+    """Return the folder of the same rows in files of 25 million; files that are there are taken as they are."""
+    made = folder / f"{kind}-{rows}"
+    made.mkdir(parents=True, exist_ok=True)
+    for number, start in enumerate(range(0, rows, PER_FILE)):
+        path = made / f"part-{number:03}.parquet"
+        if not path.exists():
+            _written(kind, rows, range(start, min(start + PER_FILE, rows), CHUNK), path)
+    return made
+
+
+def _written(kind: str, rows: int, starts: range, path: Path) -> Path:
+    import pyarrow.parquet as pq
+
     unfinished = path.with_suffix(".part")
     writer: Any = None
-    for number, start in enumerate(range(0, rows, CHUNK)):
-        table = _chunk(kind, rows, start, min(CHUNK, rows - start), number)
+    for start in starts:
+        table = _chunk(kind, rows, start, min(CHUNK, rows - start), start // CHUNK)
         writer = writer or pq.ParquetWriter(unfinished, table.schema, compression="zstd")
         writer.write_table(table, row_group_size=CHUNK)
     writer.close()

@@ -115,6 +115,7 @@ _MEDIAN: Final = {
 }
 _GROUPED: Final = {"job": "at most 3 groups × 2 rows a user", "clock": "CPU"}
 _QUERY_PEERS: Final = ("OpenDP (Polars)", "Qrlew (DuckDB)", "SmartNoise SQL (DuckDB)", "PipelineDP (local)")
+_ON_SPARK: Final = {"rows": "10,000,000", "question": "count, bounded"}
 _IMPORTED: Final = ("opendp", "python-dp", "diffprivlib", "dp-accounting", "prv-accountant", "opacus")
 _MLP: Final = {"network": "mlp", "batch": "256", "threads": "1"}
 _HOUSES: Final = {"data": "California housing", "estimator": "linear regression"}
@@ -196,6 +197,13 @@ HEADLINES: Final[Mapping[str, Headline]] = {
         Cell("Discreet", _GROUPED),
         "≤ 4× plain",
         {peer: Cell(peer, _GROUPED) for peer in _QUERY_PEERS},
+    ),
+    "engines": Headline(
+        "Spark",
+        "10,000,000 rows, count of 1,000 cities, bounded, local[2]: s on the wall",
+        Cell("wall", _ON_SPARK | {"asked of": "Discreet"}),
+        "≤ 3× COUNT(DISTINCT unit)",
+        {peer: Cell("wall", _ON_SPARK | {"asked of": peer}) for peer in ("Tumult Analytics", "PipelineDP")},
     ),
     "corpus": Headline(
         "Queries of analysts",
@@ -345,6 +353,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "SQL, releases and the ledger": (
         "queries",
+        "engines",
         "corpus",
         "spread",
         "profile",

@@ -20,6 +20,10 @@ _START: Final = "<!-- table of attacks: written by `python -m benchmarks.write_d
 _END: Final = "<!-- end of the table of attacks -->"
 # Tables of a topic that have a page of their own, because one page of all would be twenty screens long.
 _APART: Final = {"accuracy": slice(3, 12)}
+# Pictures above the tables of a topic; `docs/make_pictures.py` draws them from the same results.
+_PICTURES: Final = {
+    "engines": "![Seconds against rows, both by powers of ten: straight lines](../pictures/engines.svg)",
+}
 # Wide tables take the place of the table of contents; who searches for a word wants its own page before a benchmark.
 _WIDE: Final = "---\nhide:\n  - toc\nsearch:\n  boost: 0.2\n---\n\n"
 SCOREBOARD: Final = """# Benchmarks
@@ -39,6 +43,7 @@ those of one row of a table: the pages have all rows.
 make bench                    # all topics
 make bench ONLY=noise         # one of them
 make bench DATA=/some/folder  # with real data sets, where a topic has them
+make bench ONLY=engines SCRATCH=/some/folder  # with a billion rows, which need 20 GB of disk
 python -m benchmarks --quick  # a few minutes, not for quoting
 ```
 
@@ -79,7 +84,8 @@ def _topic(topic: str, tables: Sequence[Table], rest: str) -> str:
     way = f"Topic `{topic}` of the [benchmarks](index.md): `make bench ONLY={topic}`."
     further = f" [Every cell]({rest}) has a page of its own." if rest else ""
     head = f"{_WIDE}# Benchmark: {HEADLINES[topic].title}\n\n{way}{further}"
-    return f"{head}\n\n{_shown(tables)}\n\n{_facts(Results.read(topic))}\n"
+    shown = "\n\n".join([*([_PICTURES[topic]] if topic in _PICTURES else []), _shown(tables)])
+    return f"{head}\n\n{shown}\n\n{_facts(Results.read(topic))}\n"
 
 
 def _cells(topic: str, tables: Sequence[Table]) -> str:
