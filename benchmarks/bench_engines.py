@@ -64,8 +64,8 @@ def _on_disk(gathering: Gathering, scratch: Path) -> None:
 
 
 def tables(results: Results) -> tuple[Table, ...]:
-    """Show Spark, how its cost grows, and files on disk."""
-    return _spark(results), _growth(results), _disk(results)
+    """Show Spark, how its cost grows, what follows for a cluster, and files on disk."""
+    return _spark(results), _growth(results), _estimate(results), _disk(results)
 
 
 def _wall(results: Results, beside: str, job: str, rows: int) -> float | None:
@@ -186,6 +186,71 @@ def _grown(results: Results, rows: int) -> tuple[str, ...]:
         number(told["shuffled"] / rows) if told else MISSING,
         number(told["reported"] / 1e6) if told else MISSING,
     )
+
+
+# --- estimate: what the measured constants say of a cluster that nobody has here. ---
+
+
+NODES: Final = 100
+CORES: Final = 16  # of a node
+BYTES_A_SECOND: Final = 1.25e9  # of its network, 10 Gbit/s
+ESTIMATED: Final = 10**11
+MOST_PARTS: Final = 4096
+REPORT_LIMIT: Final = 1 << 30  # spark.driver.maxResultSize, unless it is set
+
+
+def _estimate(results: Results) -> Table:
+    """Scale the largest measured size up: rows linearly, reports by the number of parts."""
+    told = [row for row in results.rows if row["job"] == "constants"]
+    sizes = [row["rows"] for row in told if results.figure("cpu", beside=ON_SPARK, job=SUMMED, rows=row["rows"])]
+    return Table(
+        title=f"An estimate: {ESTIMATED:,} rows on {NODES} nodes of {CORES} cores, 10 Gbit/s ({SUMMED})",
+        columns=("what", "measured", "of all", "a node or a task"),
+        rows=tuple(_scaled(results, max(sizes))) if sizes else (),
+        remarks=(
+            "Multiplied from the row of the largest size above, and not measured: stragglers, skewed units, retries "
+            "and a network that others use come on top. What would break first is in "
+            "[Engines](../engines.md#a-hundred-nodes).",
+        ),
+    )
+
+
+def _scaled(results: Results, rows: int) -> list[tuple[str, ...]]:
+    told = results.find(beside=ON_SPARK, job="constants", rows=rows) or {}
+    cpu = (results.figure("cpu", beside=ON_SPARK, job=SUMMED, rows=rows) or 0.0) / rows
+    shuffled, report = told["shuffled"] / rows, told["reported"] / told["parts"]
+    waves = -(-MOST_PARTS // (NODES * CORES))
+    turns = waves * NODES * CORES / MOST_PARTS  # The last wave does not fill all cores.
+    work, sent, reports = cpu * ESTIMATED, shuffled * ESTIMATED, report * MOST_PARTS
+    return [
+        (
+            "work of all cores",
+            f"{number(cpu * 1e9)} ns a row",
+            f"{number(work / 3600)} core hours",
+            f"{number(work / NODES / CORES * turns)} s in {waves} waves of tasks",
+        ),
+        (
+            "shuffle",
+            f"{number(shuffled)} bytes a row",
+            f"{number(sent / 1e12)} TB",
+            f"{number(sent / NODES / 1e9)} GB, {number(sent / NODES / BYTES_A_SECOND)} s of network",
+        ),
+        (
+            f"rows of a task, in {MOST_PARTS:,} parts",
+            f"{number(rows / told['parts'] / 1e6)} million",
+            f"{ESTIMATED:,}",
+            f"{number(ESTIMATED / MOST_PARTS / 1e6)} million",
+        ),
+        (
+            "reports to the driver",
+            f"{number(report / 1e6)} MB a part",
+            f"{number(reports / 1e9)} GB, {number(reports / REPORT_LIMIT)}× of Spark's usual limit",
+            "all of it on the driver",
+        ),
+    ]
+
+
+# --- one machine ---
 
 
 def _disk(results: Results) -> Table:

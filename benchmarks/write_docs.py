@@ -1,16 +1,17 @@
-"""Write docs/benchmarks/ and the table of attacks from the results: `python -m benchmarks.write_docs`."""
+"""Write docs/benchmarks/, its picture and the table of attacks from the results: `python -m benchmarks.write_docs`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from benchmarks import bench_attacks
+from benchmarks import bench_attacks, bench_engines
 from benchmarks.__main__ import TOPICS
 from benchmarks.environments import ROOT
 from benchmarks.results import FOLDER, Results
 from benchmarks.scoreboard import HEADLINES, limits_reached, scoreboard
 from benchmarks.table import Table
+from discreet import plots
 
 __all__ = ["LAB", "PAGES", "main", "pages", "with_table"]
 
@@ -20,7 +21,7 @@ _START: Final = "<!-- table of attacks: written by `python -m benchmarks.write_d
 _END: Final = "<!-- end of the table of attacks -->"
 # Tables of a topic that have a page of their own, because one page of all would be twenty screens long.
 _APART: Final = {"accuracy": slice(3, 12)}
-# Pictures above the tables of a topic; `docs/make_pictures.py` draws them from the same results.
+# The picture above the tables of a topic, which is drawn from the same results.
 _PICTURES: Final = {
     "engines": "![Seconds against rows, both by powers of ten: straight lines](../pictures/engines.svg)",
 }
@@ -131,6 +132,9 @@ def main() -> None:
     PAGES.mkdir(exist_ok=True)
     for name, text in pages().items():
         (PAGES / name).write_text(text, encoding="utf-8")
+    curves = bench_engines.seconds_by_rows(Results.read("engines"))
+    chart = plots.lines(curves, across="rows", up="seconds on the wall", log_x=True, log_y=True)
+    plots.save(chart, PAGES.parent / "pictures" / "engines.svg")
     LAB.write_text(with_table(LAB.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -9,7 +9,10 @@ import time
 
 import pytest
 
+from benchmarks import bench_engines
 from benchmarks.__main__ import TOPICS
+from benchmarks.bench_engines import ON_SPARK
+from benchmarks.engine_names import COUNTED, DISTINCT, SUMMED
 from benchmarks.results import Results
 from benchmarks.scoreboard import GROUPS, HEADLINES, Cell, Headline, limits_reached
 from benchmarks.table import Table, number
@@ -101,3 +104,36 @@ def test_the_work_of_a_worker_is_counted():
         worker.stdin.close()
     assert both - own >= 0.2  # The clock is read once more for the own time.
     assert cpu_seconds() - before >= both - 0.05  # It ended, and is told in whole hundredths.
+
+
+def _on_spark(job, wall, beside=ON_SPARK, rows=10**7, **more):
+    return {"job": job, "wall": wall, "cpu": wall, "beside": beside, "rows": rows, "spark": "4.3.0"} | more
+
+
+def test_a_peer_that_was_stopped_is_told_as_a_bound_and_judged_only_if_that_suffices():
+    ours = [_on_spark(COUNTED, 10.0), _on_spark(DISTINCT, 4.0)]
+    for limit, verdict in ((99.0, "not measured"), (100.0, "yes")):
+        stopped = _on_spark(COUNTED, limit, "tmlt.analytics", stopped=True)
+        results = Results("engines", False, "", {}, {}, [*ours, stopped])
+        first, _, peer = bench_engines.tables(results)[0].rows
+        assert first[-1] == f"≤ 3× {DISTINCT}: yes, ≥ 10× Tumult Analytics: {verdict}"
+        assert peer[4] == f"> {number(limit)}"
+        assert peer[7] == f"> {number(limit / 10)}×"
+
+
+def test_a_cluster_is_estimated_from_the_largest_size_that_was_measured():
+    told = {"shuffled": 2 * 10**9, "parts": 10, "reported": 10**7}
+    rows = [_on_spark(SUMMED, 99.0), _on_spark(SUMMED, 160.0, rows=10**8)]
+    constants = [{"job": "constants", "beside": ON_SPARK, "rows": size} | told for size in (10**7, 10**8)]
+    results = Results("engines", False, "", {}, {}, [*rows, *constants])
+    work, shuffle, _, reports = bench_engines.tables(results)[2].rows
+    assert work[1:] == ("1,600 ns a row", "44.4 core hours", "117 s in 3 waves of tasks")
+    assert shuffle[1:] == ("20.0 bytes a row", "2.00 TB", "20.0 GB, 16.0 s of network")
+    assert reports[1:3] == ("1.00 MB a part", "4.10 GB, 3.81× of Spark's usual limit")
+
+
+def test_the_cost_is_judged_linear_only_if_it_is():
+    for wall, verdict in ((129.0, "yes"), (131.0, "NO")):
+        rows = [_on_spark(SUMMED, 10.0), _on_spark(SUMMED, wall, rows=10**8)]
+        growth = bench_engines.tables(Results("engines", False, "", {}, {}, rows))[1]
+        assert f"as at 10,000,000: {verdict}." in growth.remarks[0]
