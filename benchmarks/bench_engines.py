@@ -9,6 +9,8 @@ from typing import Any, Final
 from benchmarks.crowd import crowd, crowd_files
 from benchmarks.crowd_names import CITIES, EPSILON
 from benchmarks.engine_names import COUNTED, DISTINCT, JOB, MANY, PLAIN, PLAIN_COUNT, SIZES, SUMMED
+from benchmarks.engines_postgres import BOUNDED, PUSHED, postgres_rows
+from benchmarks.engines_postgres import PLAIN as POSTGRES_PLAIN
 from benchmarks.environments import OURS
 from benchmarks.results import Gathering, Goal, Results, gather
 from benchmarks.table import MISSING, Table, number, ratio
@@ -24,18 +26,20 @@ NAMES: Final = {ON_SPARK: "Discreet"} | {peer: name for peer, (name, _, _) in PE
 MOST: Final = 3.0  # times COUNT(DISTINCT unit) of the same Spark, at ten million rows
 JUDGED: Final = SIZES[1]
 LINEAR: Final = 1.3  # times as long a row at the largest size as at ten million
-PATIENCE: Final = 180  # seconds for one question of a peer
+PATIENCE: Final = 90  # seconds for one question of a peer
 GIGABYTES: Final = 8.0
+POSTGRES: Final = {PUSHED: 1.5, BOUNDED: 6.0}  # times the server's own plain question
 
 
 def measure(*, quick: bool, scratch: Path | None) -> Results:
-    """Measure Spark, then files on disk, one process at a time; what needs much room on disk only with a folder."""
+    """Measure Spark, PostgreSQL and files on disk, one at a time; what needs much room on disk only with a folder."""
     gathering = gather(quick=quick)
     found = [] if scratch is None else [scratch / f"{JOB.kind}-{rows}" for rows in (SIZES[2], MANY)]
     made = [folder for folder in found if not folder.exists()]
     for rows in SIZES[:2]:
         crowd(JOB.kind, rows)
     _on_spark(gathering, scratch)
+    _on_postgres(gathering)
     if scratch is not None:
         _on_disk(gathering, scratch)
     for folder in made:
@@ -46,13 +50,19 @@ def measure(*, quick: bool, scratch: Path | None) -> Results:
 def _on_spark(gathering: Gathering, scratch: Path | None) -> None:
     if (environment := gathering.environment(ON_SPARK)) is not None:
         for rows in SIZES[:1] if gathering.quick else SIZES[:2]:
-            gathering.run(environment, "discreet_engines", str(rows), "4", beside=ON_SPARK)
+            gathering.run(environment, "discreet_engines", str(rows), "3", beside=ON_SPARK)
         if scratch is not None and not gathering.quick:
             crowd_files(JOB.kind, SIZES[2], scratch)
             gathering.run(environment, "discreet_engines", str(SIZES[2]), "1", str(scratch), beside=ON_SPARK)
     for peer, (_, script, _) in PEERS.items():
         if (other := gathering.environment(peer)) is not None:
             gathering.run(other, script, str(PATIENCE), beside=peer)
+
+
+def _on_postgres(gathering: Gathering) -> None:
+    for rows in SIZES[:1] if gathering.quick else SIZES[:2]:
+        gathering.say(f"postgresql: {rows:,} rows")
+        gathering.rows.extend(postgres_rows(rows, repetitions=3, seconds=90.0))
 
 
 def _on_disk(gathering: Gathering, scratch: Path) -> None:
@@ -64,8 +74,8 @@ def _on_disk(gathering: Gathering, scratch: Path) -> None:
 
 
 def tables(results: Results) -> tuple[Table, ...]:
-    """Show Spark, how its cost grows, what follows for a cluster, and files on disk."""
-    return _spark(results), _growth(results), _estimate(results), _disk(results)
+    """Show Spark, how its cost grows, what follows for a cluster, PostgreSQL, and files on disk."""
+    return _spark(results), _growth(results), _estimate(results), _postgres(results), _disk(results)
 
 
 def _wall(results: Results, beside: str, job: str, rows: int) -> float | None:
@@ -81,7 +91,7 @@ def _spark(results: Results) -> Table:
             f"From Parquet (zstd) to the answer, epsilon {EPSILON}; one tenth as many users as rows, active by a power "
             "law. Every library in an environment of its own, on the Spark that it supports, with plain Spark of that "
             "version beside it: two threads, 8 shuffle partitions, 6 GB for the driver. Ours and plain Spark the "
-            "fastest of four turns (one at a hundred million rows), a peer's question once, after one that warmed up. "
+            "fastest of three turns (one at a hundred million rows), a peer's question once, after one that warmed up. "
             f"The goals are judged by the wall clock; ÷ {DISTINCT} is beside the same Spark, which shuffles users "
             "and cities for it.",
             "The jobs differ: Tumult answers count and sum, the mean is their quotient; PipelineDP is handed the rows "
@@ -144,8 +154,7 @@ def seconds_by_rows(results: Results) -> dict[str, tuple[list[float], list[float
         f"Discreet: {SUMMED}": (ON_SPARK, SUMMED),
         f"Discreet: {COUNTED}": (ON_SPARK, COUNTED),
         f"plain Spark: {DISTINCT}": (ON_SPARK, DISTINCT),
-        "Tumult Analytics: count": ("tmlt.analytics", COUNTED),
-        "PipelineDP: count": ("pipeline-dp-spark", COUNTED),
+        "plain Spark: COUNT(*)": (ON_SPARK, PLAIN_COUNT),
     }
     curves = {}
     for name, (beside, job) in named.items():
@@ -251,6 +260,29 @@ def _scaled(results: Results, rows: int) -> list[tuple[str, ...]]:
 
 
 # --- one machine ---
+
+
+def _postgres(results: Results) -> Table:
+    return Table(
+        title=f"PostgreSQL: seconds on the wall of a group-by of {CITIES:,} cities, count + sum + mean",
+        columns=("rows", "question", "wall", "÷ plain", "÷ the question beside", "beside", "goals"),
+        rows=tuple(_asked(row) for row in results.rows if row.get("subject") == "postgresql"),
+        remarks=(
+            "A cluster of its own on the same two cores, rows in the server's cache, the fastest of three turns; whole "
+            "incomes. Where rows are the units the server adds up itself; with users as units their rows are streamed "
+            "by ADBC into the worker, which bounds them. Durable charges of a ledger on a server are in "
+            "[Ledger](ledger.md).",
+        ),
+    )
+
+
+def _asked(row: dict[str, Any]) -> tuple[str, ...]:
+    most = POSTGRES.get(row["job"])
+    goal = "" if most is None else str(Goal(f"≤ {most:g}× plain", row["times_plain"] <= most))
+    beside = (
+        (number(row["times"]) + "×", row["beside"]) if row["beside"] not in (row["job"], POSTGRES_PLAIN) else ("",) * 2
+    )
+    return (f"{row['rows']:,}", row["job"], number(row["wall"]), f"{number(row['times_plain'])}×", *beside, goal)
 
 
 def _disk(results: Results) -> Table:

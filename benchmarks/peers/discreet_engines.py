@@ -31,27 +31,33 @@ def main() -> None:
             principal="analyst",
             resources=dp.query.Resources(seconds=1800),
         )
-        ours = {name: _asked(session, TEXTS[name]) for name in (COUNTED, SUMMED)}
+        told: dict[str, int] = {}
+        ours = {COUNTED: _asked(session, TEXTS[COUNTED]), SUMMED: _weighed(_asked(session, TEXTS[SUMMED]), spark, told)}
         report({**ours, **plain_jobs(spark)}, spark, rows=rows, turns=turns, plain="spark")
-        emit(job="constants", rows=rows, **_constants(ours[SUMMED], spark))
+        emit(job="constants", rows=rows, **told)
 
 
 def _asked(session: dp.Session, text: str) -> Callable[[], object]:
     return lambda: session.sql(text, epsilon=EPSILON).release()
 
 
-def _constants(ask: Callable[[], object], spark: Any) -> dict[str, int]:
-    """Ask once more, and look at what the stages shuffled and what came to the driver."""
-    status = spark.sparkContext._jsc.sc().statusStore()
-    before, sizes, read = _shuffled(status), list[int](), Report.from_bytes
+def _weighed(ask: Callable[[], object], spark: Any, told: dict[str, int]) -> Callable[[], None]:
+    """Look at what a question shuffles and what comes to the driver, which takes no time to speak of."""
+    status, read = spark.sparkContext._jsc.sc().statusStore(), Report.from_bytes
 
-    def weighed(written: bytes) -> Report:
-        sizes.append(len(written))
-        return read(written)
+    def asked() -> None:
+        sizes: list[int] = []
 
-    with patch.object(Report, "from_bytes", weighed):
-        ask()
-    return {"shuffled": _shuffled(status) - before, "parts": len(sizes), "reported": sum(sizes)}
+        def weighed(written: bytes) -> Report:
+            sizes.append(len(written))
+            return read(written)
+
+        before = _shuffled(status)
+        with patch.object(Report, "from_bytes", weighed):
+            ask()
+        told.update(shuffled=_shuffled(status) - before, parts=len(sizes), reported=sum(sizes))
+
+    return asked
 
 
 def _shuffled(status: Any) -> int:

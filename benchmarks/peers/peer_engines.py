@@ -1,8 +1,9 @@
-"""What a peer on Spark is asked: both jobs at the smallest size, the count at the next, as long as it is let."""
+"""What a peer on Spark is asked: all at the smallest size, the count at the next, as long as it is let."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from benchmarks.engine_names import COUNTED, SIZES, SUMMED, rows_of
@@ -13,7 +14,7 @@ __all__ = ["compare"]
 
 
 def compare(ask: Callable[[Any, str], None], *, seconds: float) -> None:
-    """Time the jobs, each beside plain Spark; the first question of all warms up, and is asked again."""
+    """Time the jobs, each beside plain Spark, after a count that warms up."""
     with opened() as spark:
         for rows in SIZES[:1] if is_quick() else SIZES[:2]:
             frame = spark.read.parquet(str(rows_of(rows)))
@@ -21,5 +22,5 @@ def compare(ask: Callable[[Any, str], None], *, seconds: float) -> None:
             report(plain_jobs(spark), spark, rows=rows, turns=3, plain="spark")
             if rows == SIZES[0]:
                 ask(frame, COUNTED)
-            for job in (COUNTED, SUMMED) if rows == SIZES[0] else (COUNTED,):
-                limited(lambda frame=frame, job=job: ask(frame, job), spark, name=job, rows=rows, seconds=seconds)  # type: ignore[misc]
+            job = SUMMED if rows == SIZES[0] else COUNTED
+            limited(partial(ask, frame, job), spark, name=job, rows=rows, seconds=seconds)

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,7 +57,11 @@ def opened() -> Iterator[Any]:
 
 def plain_jobs(session: Any) -> dict[str, Callable[[], object]]:
     """Return what Spark is asked without privacy, on the view `crowd`."""
-    return {name: lambda name=name: session.sql(TEXTS[name]).collect() for name in (DISTINCT, PLAIN_COUNT, PLAIN)}  # type: ignore[misc]
+
+    def asked(text: str) -> object:
+        return session.sql(text).collect()
+
+    return {name: partial(asked, TEXTS[name]) for name in (DISTINCT, PLAIN_COUNT, PLAIN)}
 
 
 def report(jobs: Mapping[str, Callable[[], object]], session: Any, *, rows: int, turns: int, plain: str = "") -> None:
