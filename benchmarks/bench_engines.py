@@ -246,7 +246,7 @@ def _scaled(results: Results, rows: int) -> list[tuple[str, ...]]:
         ),
         (
             f"rows of a task, in {MOST_PARTS:,} parts",
-            f"{number(rows / told['parts'] / 1e6)} million",
+            f"{number(rows / told['parts'] / 1e6)} million, {number(told['task'])} GB in memory",
             f"{ESTIMATED:,}",
             f"{number(ESTIMATED / MOST_PARTS / 1e6)} million",
         ),

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-__all__ = ["Timing", "alternate", "below", "cpu_seconds", "fastest", "once"]
+__all__ = ["Timing", "alternate", "below", "cpu_seconds", "fastest", "once", "peak"]
 
 K = TypeVar("K", bound=Hashable)
 
@@ -59,6 +59,12 @@ def below(process: int) -> list[int]:
             for child in map(int, listed.read_text().split()):
                 found += [child, *below(child)]
     return found
+
+
+def peak(process: int) -> float:
+    """Return the most gigabytes that a process had in memory so far."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
+    return next((int(line.split()[1]) * 1024 / 1e9 for line in lines if line.startswith("VmHWM")), 0.0)
 
 
 def once(job: Callable[[], object]) -> Timing:

@@ -122,7 +122,7 @@ def test_a_peer_that_was_stopped_is_told_as_a_bound_and_judged_only_if_that_suff
 
 
 def test_a_cluster_is_estimated_from_the_largest_size_that_was_measured():
-    told = {"shuffled": 2 * 10**9, "parts": 10, "reported": 10**7}
+    told = {"shuffled": 2 * 10**9, "parts": 10, "reported": 10**7, "task": 0.5}
     rows = [_on_spark(SUMMED, 99.0), _on_spark(SUMMED, 160.0, rows=10**8)]
     constants = [{"job": "constants", "beside": ON_SPARK, "rows": size} | told for size in (10**7, 10**8)]
     results = Results("engines", False, "", {}, {}, [*rows, *constants])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -12,6 +15,7 @@ from benchmarks.crowd_names import CITIES, EPSILON, HIGH
 from benchmarks.engine_names import COUNTED, JOB, SUMMED, TEXTS, rows_of
 from benchmarks.peers.protocol import emit
 from benchmarks.peers.spark_timing import opened, plain_jobs, report
+from benchmarks.timing import below, peak
 from discreet.query.spark.partition_reports import Report
 
 
@@ -31,7 +35,7 @@ def main() -> None:
             principal="analyst",
             resources=dp.query.Resources(seconds=1800),
         )
-        told: dict[str, int] = {}
+        told: dict[str, float] = {}
         ours = {COUNTED: _asked(session, TEXTS[COUNTED]), SUMMED: _weighed(_asked(session, TEXTS[SUMMED]), spark, told)}
         report({**ours, **plain_jobs(spark)}, spark, rows=rows, turns=turns, plain="spark")
         emit(job="constants", rows=rows, **told)
@@ -41,7 +45,7 @@ def _asked(session: dp.Session, text: str) -> Callable[[], object]:
     return lambda: session.sql(text, epsilon=EPSILON).release()
 
 
-def _weighed(ask: Callable[[], object], spark: Any, told: dict[str, int]) -> Callable[[], None]:
+def _weighed(ask: Callable[[], object], spark: Any, told: dict[str, float]) -> Callable[[], None]:
     """Look at what a question shuffles and what comes to the driver, which takes no time to speak of."""
     status, read = spark.sparkContext._jsc.sc().statusStore(), Report.from_bytes
 
@@ -55,9 +59,19 @@ def _weighed(ask: Callable[[], object], spark: Any, told: dict[str, int]) -> Cal
         before = _shuffled(status)
         with patch.object(Report, "from_bytes", weighed):
             ask()
-        told.update(shuffled=_shuffled(status) - before, parts=len(sizes), reported=sum(sizes))
+        told.update(shuffled=_shuffled(status) - before, parts=len(sizes), reported=sum(sizes), task=_task_memory())
 
     return asked
+
+
+def _task_memory() -> float:
+    """Return the most gigabytes that a Python process of Spark had in memory; it serves one task after the other."""
+    peaks = [0.0]
+    for process in below(os.getpid()):
+        with suppress(OSError):  # It ended just now.
+            if Path(f"/proc/{process}/comm").read_text().startswith("python"):
+                peaks.append(peak(process))
+    return max(peaks)
 
 
 def _shuffled(status: Any) -> int:

@@ -6,14 +6,13 @@ import os
 import sys
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 import discreet as dp
 from benchmarks.crowd_names import CITIES, EPSILON, HIGH
 from benchmarks.engine_names import JOB, SUMMED, TEXTS, rows_of
 from benchmarks.peers.protocol import emit
-from benchmarks.timing import below, once
+from benchmarks.timing import below, once, peak
 
 _LOOK: Final = 0.2  # seconds
 _LIBRARIES: Final = 512 << 20  # What a worker may take beyond `memory`, for its libraries and threads.
@@ -50,13 +49,7 @@ def _watch(peaks: dict[int, float], done: threading.Event) -> None:
     while not done.wait(_LOOK):
         for process in (os.getpid(), *below(os.getpid())):
             with suppress(OSError):  # It ended just now.
-                peaks[process] = max(peaks.get(process, 0.0), _peak(process))  # One that ends has none.
-
-
-def _peak(process: int) -> float:
-    """Return the most gigabytes that a process had in memory so far."""
-    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii").splitlines()
-    return next((int(line.split()[1]) * 1024 / 1e9 for line in lines if line.startswith("VmHWM")), 0.0)
+                peaks[process] = max(peaks.get(process, 0.0), peak(process))  # One that ends has none.
 
 
 if __name__ == "__main__":
