@@ -25,7 +25,7 @@ from discreet.query.spark.partition_reports import Report
 from discreet.query.spark.spark_engine import SparkEngine
 from discreet.schema.columns import Kind
 
-pytestmark = [needs_spark, pytest.mark.xdist_group("spark"), pytest.mark.long]
+pytestmark = [needs_spark, pytest.mark.slow]
 
 PEOPLE = pa.table({"who": [str(number % 60) for number in range(180)], "x": range(180)})
 WHO, X = field("who", Kind.TEXT), field("x", Kind.INTEGER)
