@@ -218,7 +218,6 @@ def test_no_row_is_told_by_postgres(
 
 
 @needs_spark
-@pytest.mark.xdist_group("spark")
 @pytest.mark.long
 @pytest.mark.parametrize("every", [25, pytest.param(1, marks=pytest.mark.slow)])
 def test_no_row_is_told_by_spark(
