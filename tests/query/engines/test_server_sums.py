@@ -121,7 +121,7 @@ def opened_rows(table: Any) -> dp.Session:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("every", [89, pytest.param(7, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [89, pytest.param(17, marks=pytest.mark.slow)])
 def test_nasty_rows_are_added_up_alike(dsn: str, added: list[Any], every: int) -> None:
     source = load(dsn, ROWS, types={"who": TEXTS[1], "city": TEXTS[1]})
     asked = [*asked_of_rows(every), *worlds()["nasty row"].asked[::4]]
