@@ -29,7 +29,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import exact
 from discreet.server import api_models as models
 from discreet.server.accounts import OPERATIONS, Accounts, Caller
-from discreet.server.datasets import AskedQuestion, Shelf
+from discreet.server.datasets import AskedQuestion, DatasetShelf
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
@@ -65,7 +65,7 @@ class Server:
         self,
         state: StateFile,
         accounts: Accounts,
-        shelf: Shelf,
+        shelf: DatasetShelf,
         jobs: Jobs,
         limits: HttpLimits,
         *,

@@ -28,7 +28,7 @@ from discreet.query.session.session import Session
 from discreet.schema.columns import Kind, time_at
 from discreet.server.problems import Problem
 
-__all__ = ["AskedQuestion", "ServedDataset", "Shelf", "open_shelf", "sample_question", "trial_seconds"]
+__all__ = ["AskedQuestion", "DatasetShelf", "ServedDataset", "open_shelf", "sample_question", "trial_seconds"]
 
 _SHOWN_MEMBERS, _SAMPLE_GROUPS = 200, 40
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
@@ -132,7 +132,7 @@ class ServedDataset:
 
 
 @final
-class Shelf:
+class DatasetShelf:
     """All data sets of a server, by name."""
 
     def __init__(self, served: Sequence[ServedDataset]) -> None:
@@ -153,7 +153,7 @@ class Shelf:
             one.session.close()
 
 
-def open_shelf(policies: Sequence[Policy], answer_after: Mapping[str, float]) -> Shelf:
+def open_shelf(policies: Sequence[Policy], answer_after: Mapping[str, float]) -> DatasetShelf:
     """Open and verify every ledger, and every data set; whatever is damaged keeps the server from starting."""
     names = [policy.dataset for policy in policies]
     if not names or len(set(names)) != len(names):
@@ -166,9 +166,9 @@ def open_shelf(policies: Sequence[Policy], answer_after: Mapping[str, float]) ->
         for policy in policies:
             served.append(_served(policy, answer_after.get(policy.dataset)))
     except BaseException:
-        Shelf(served).close()
+        DatasetShelf(served).close()
         raise
-    return Shelf(served)
+    return DatasetShelf(served)
 
 
 def _served(policy: Policy, said: float | None) -> ServedDataset:

@@ -27,7 +27,7 @@ from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.release_table import ReleaseTable
 from discreet.server.accounts import Accounts, secret
-from discreet.server.datasets import AskedQuestion, Shelf
+from discreet.server.datasets import AskedQuestion, DatasetShelf
 from discreet.server.problems import Problem, problem_of
 from discreet.server.state_file import StateFile
 
@@ -95,7 +95,7 @@ class Jobs:
     """The queue of a server, and the threads that work it off."""
 
     def __init__(
-        self, state: StateFile, shelf: Shelf, accounts: Accounts, *, workers: int, until: Pause = _until_moment
+        self, state: StateFile, shelf: DatasetShelf, accounts: Accounts, *, workers: int, until: Pause = _until_moment
     ) -> None:
         self._until = until
         self._state, self._shelf, self._accounts = state, shelf, accounts

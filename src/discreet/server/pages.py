@@ -202,7 +202,7 @@ def _logout(visit: Visit) -> Response:
 
 def _account(visit: Visit) -> Response:
     accounts, name = visit.server.accounts, visit.caller.name
-    told = {"granted": [one.name for one in visit.datasets], "known": accounts.has_password(name)}
+    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": accounts.has_password(name)}
     if visit.request.method == "GET":
         return visit.page("account.html", problem=None, **told)
     try:
