@@ -1,19 +1,5 @@
 """The command line: `discreet --help`. Thin: each command reads its words, calls one function, and shows what came."""
 
-from __future__ import annotations
-
-from typing import NoReturn
+from discreet.cli.entry import main
 
 __all__ = ["main"]
-
-
-def main() -> NoReturn:
-    """Run the command that the arguments of this process name, and end the process with its exit code."""
-    import signal
-    import sys
-
-    from discreet.cli.command_runner import run
-
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `discreet … | head` ends quietly, like other commands.
-    sys.exit(run(sys.argv[1:]))

@@ -1,4 +1,7 @@
-"""What `discreet doctor` looks at. Nothing is spent, no row is read, and what is tried out is taken away again."""
+"""What `discreet doctor` looks at, and `discreet source`: the user of a database, and what is open to it.
+
+Nothing is spent, no row is read, and what is tried out is taken away again.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,18 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from discreet.cli.commands.version import Check, Health
+from discreet.cli.output import Block
 from discreet.cli.policies import open_ledger, read_any_policy
-from discreet.errors import DiscreetError, Refused
+from discreet.errors import DiscreetError, InvalidParameter, Refused
 
-__all__ = ["examine"]
+__all__ = ["PreparedSource", "doors_of", "examine", "statements_for"]
 
 Trial: TypeAlias = Callable[[], str]
 _LEAST_FREE = 1 << 30  # Bytes of disk: a bundle and the log of a ledger are small, temporary files are not.
@@ -144,3 +149,46 @@ def _verified(path: Path) -> str:
     with open_ledger(path) as ledger:
         ledger.verify()
         return ledger.money()
+
+
+# --- sources: The user of a database, which can only read. ---
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSource:
+    """Statements that the superuser of a database runs once."""
+
+    statements: list[str]
+
+    def blocks(self) -> Iterator[Block]:
+        yield "\n".join(f"{statement};" for statement in self.statements)
+
+
+def statements_for(system: str, tables: Sequence[str], role: str, columns: str) -> PreparedSource:
+    """Write the statements for some tables, or for some columns of one."""
+    from discreet.query.sources.postgres import postgres
+    from discreet.query.sources.postgres_roles import prepared
+
+    if system != "postgres":
+        raise InvalidParameter("the database system must be postgres: others are read as files, or need no user")
+    named = [postgres("postgresql://localhost/", table) for table in tables]
+    chosen = [name for part in columns.split(",") if (name := part.strip())]
+    return PreparedSource(statements=prepared(named, role, columns=chosen))
+
+
+def doors_of(policy: Path) -> Health:
+    """Look at the databases of a policy, as the users that it names."""
+    from discreet.query.sources.postgres import PostgresSource
+    from discreet.query.sources.postgres_roles import look_at_doors
+
+    found = {name: table.handed(None) for name, table in read_any_policy(policy).tables.items() if table.postgres}
+    checks = [
+        Check(name=f"{name}: {door.name}", ok=door.closed, found=door.found, fix="" if door.closed else door.fix)
+        for name, table in found.items()
+        if isinstance(table, PostgresSource)
+        for door in look_at_doors(table)
+    ]
+    if not checks:
+        checks = [Check(name="databases", ok=True, found="no table of this policy is in one")]
+    return Health(healthy=all(one.ok for one in checks), checks=checks)

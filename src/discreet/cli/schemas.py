@@ -26,6 +26,7 @@ from discreet.cli.commands.explain_epsilon import BeliefAnswer, DeploymentAnswer
 from discreet.cli.commands.explain_epsilon import FoundShareAnswer as FoundMeaning
 from discreet.cli.commands.key import KeyAnswer
 from discreet.cli.commands.version import Check, Health, Version
+from discreet.cli.doctor_support import PreparedSource
 from discreet.cli.exits import Failure, Reason
 from discreet.cli.ledger_support import (
     ClaimedRead,
@@ -48,7 +49,6 @@ from discreet.cli.server_support import (
     TokenList,
     TokenRow,
 )
-from discreet.cli.source_support import PreparedSource
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
 

@@ -31,7 +31,7 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Write the statements that make a user who reads some tables and can do nothing else; nothing is run."""
-    from discreet.cli.source_support import statements_for
+    from discreet.cli.doctor_support import statements_for
 
     show(statements_for(system, tables, role, columns), as_json=as_json)
 
@@ -39,7 +39,7 @@ def prepare(
 @command(source, "check", example="discreet source check --policy plan.toml", busy="looking")
 def check(policy: PolicyFile, as_json: AsJson = False) -> None:
     """Look at the databases of a policy, as the users that it names: what is open to them besides their tables."""
-    from discreet.cli.source_support import doors_of
+    from discreet.cli.doctor_support import doors_of
 
     health = doors_of(policy)
     show(health, as_json=as_json)
