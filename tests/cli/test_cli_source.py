@@ -23,7 +23,7 @@ column = "who"
 max_groups = 1
 max_rows_per_group = 10
 [budget]
-epsilon = 100
+epsilon = 1000
 [tables.visits.postgres]
 table = "public.visits"
 dsn_env = "CLINIC_DSN"
@@ -120,8 +120,8 @@ def clinic(postgres_cluster: Cluster) -> Iterator[str]:
 def test_a_policy_asks_a_table_in_postgres(clinic: str, policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLINIC_DSN", clinic)
     code, text = run(
-        *("query", "SELECT COUNT(*) AS n FROM visits", "--policy", str(policy), "--epsilon", "50"),
-        *("--principal", "me", "--max-epsilon", "50", "--json"),
+        *("query", "SELECT COUNT(*) AS n FROM visits", "--policy", str(policy), "--epsilon", "1000"),
+        *("--principal", "me", "--max-epsilon", "1000", "--json"),
     )
     assert code == 0, text
     assert "400" in text
