@@ -37,9 +37,11 @@ def main() -> None:
     done = threading.Event()
     watcher = threading.Thread(target=_watch, args=(peaks, done))
     watcher.start()
-    timing = once(lambda: session.sql(TEXTS[SUMMED], epsilon=EPSILON).release())
-    done.set()
-    watcher.join()
+    try:
+        timing = once(lambda: session.sql(TEXTS[SUMMED], epsilon=EPSILON).release())
+    finally:
+        done.set()
+        watcher.join()
     size = sum(path.stat().st_size for path in files.iterdir())
     told = {"gigabytes": sum(peaks.values()), "worker": max(peaks.values()), "limit": gigabytes, "bytes": size}
     emit(job="on disk", rows=rows, cpu=timing.cpu, wall=timing.wall, **told)

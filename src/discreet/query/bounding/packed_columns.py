@@ -352,7 +352,11 @@ class Gathered:
 
     @property
     def bytes(self) -> int:
-        return 8 * self.packed.size + sum(part.bytes for part in self.loose)
+        return 8 * self.packed.size + self.loose_bytes
+
+    @property
+    def loose_bytes(self) -> int:
+        return sum(part.bytes for part in self.loose)
 
     def add(self, rows: Clean) -> None:
         """Take the rows of one chunk."""

@@ -50,8 +50,8 @@ class RowStore:
         if not rows.size:
             return
         self._gathered.add(rows)
-        # Sorting and joining need as much again.
-        if 2 * self._gathered.bytes > self._memory:
+        # Sorting needs as much again; what is not packed is put together and packed before, which needs that twice.
+        if 2 * (self._gathered.bytes + self._gathered.loose_bytes) > self._memory:
             self._flush()
 
     def partitions(self) -> Iterator[Gathered]:
