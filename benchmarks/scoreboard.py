@@ -199,7 +199,7 @@ HEADLINES: Final[Mapping[str, Headline]] = {
         {peer: Cell(peer, _GROUPED) for peer in _QUERY_PEERS},
     ),
     "engines": Headline(
-        "Spark",
+        "Engines",
         "10,000,000 rows, count of 1,000 cities, bounded, local[2]: s on the wall",
         Cell("wall", _ON_SPARK | {"asked of": "Discreet"}),
         "≤ 3× COUNT(DISTINCT unit)",
