@@ -271,7 +271,7 @@ def _postgres(results: Results) -> Table:
             "A cluster of its own on the same two cores, rows in the server's cache, the fastest of three turns; whole "
             "incomes. Where rows are the units the server adds up itself; with users as units their rows are streamed "
             "by ADBC into the worker, which bounds them. Durable charges of a ledger on a server are in "
-            "[Ledger](ledger.md).",
+            "[The ledger on a server](ledger-server.md).",
         ),
     )
 
