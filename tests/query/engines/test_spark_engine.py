@@ -279,6 +279,42 @@ def test_a_reader_that_fails_at_one_row_is_refused(spark: Any, place: Path) -> N
         SparkEngine({"t": frame})
 
 
+@pytest.mark.parametrize(
+    ("kind", "options", "word"),
+    [
+        ("csv", {"multiLine": True}, "multiLine"),
+        ("json", {"multiLine": "TRUE"}, "multiLine"),
+        ("csv", {"ignoreCorruptFiles": True}, "ignoreCorruptFiles"),
+        ("json", {"ignoreMissingFiles": True}, "ignoreMissingFiles"),
+    ],
+)
+def test_readers_in_which_one_row_removes_others_are_refused(
+    spark: Any, place: Path, kind: str, options: dict[str, Any], word: str
+) -> None:
+    """One text that ends with a backslash made 1,000 rows of a file two; one row of many commas, one."""
+    (place / f"a.{kind}").write_text("1,2\n" if kind == "csv" else '{"who": 1, "x": 2}\n')
+    reader = spark.read.schema("who long, x long")
+    SparkEngine({"t": reader.format(kind).load(str(place / f"a.{kind}"))}).close()
+    with pytest.raises(Refused, match=word):
+        SparkEngine({"t": reader.options(**options).format(kind).load(str(place / f"a.{kind}"))})
+
+
+@pytest.mark.parametrize("name", ["spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles"])
+def test_settings_under_which_one_row_removes_others_are_refused(spark: Any, view: Any, name: str) -> None:
+    with closing(SparkEngine({"t": view})) as engine:
+        spark.conf.set(name, "true")
+        try:
+            with pytest.raises(Refused, match=name):
+                engine.check_unchanged()
+            with pytest.raises(AnswerFailed):
+                run(engine, OF_ROWS)
+            with pytest.raises(Refused, match=name):
+                SparkEngine({"t": view})
+        finally:
+            spark.conf.unset(name)
+        engine.check_unchanged()
+
+
 def test_types_that_follow_from_names_of_folders_are_not_told(spark: Any, place: Path, view: Any) -> None:
     """One row with another value makes another folder, and texts of all whole numbers."""
     view.write.partitionBy("x").parquet(str(place / "parts"))

@@ -13,11 +13,13 @@ from typing import Any
 
 from discreet.errors import Refused
 
-__all__ = ["check_cluster", "check_plan", "files_of", "infers_types", "partitions_read"]
+__all__ = ["check_cluster", "check_plan", "check_settings", "files_of", "infers_types", "partitions_read"]
 
 _ROW_BY_ROW = {"Project", "Filter", "SubqueryAlias", "View", "Union", "LocalRelation", "Range", "ResolvedHint"}
 _FORMATS = {"ParquetFileFormat", "OrcFileFormat", "CSVFileFormat", "JsonFileFormat", "TextFileFormat"}
 _FOLDERS = "spark.sql.sources.partitionColumnTypeInference.enabled"
+_IGNORING = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+_LEFT_OUT = "one row that cannot be read removes the rest of its file, so that one person removes many"
 _ON_FILES = "hand over spark.read.parquet(…) or spark.table(…) of files, and filter, join and group in the question"
 
 
@@ -42,6 +44,7 @@ def check_cluster(context: Any) -> None:
 
 def check_plan(table: str, frame: Any) -> None:
     """Refuse a DataFrame whose rows could differ between two attempts, or mix the rows of several people."""
+    check_settings(frame.sparkSession)
     if frame.isStreaming:
         raise _refused(table, "is a stream", "an answer is about one state of the data")
     for node in _nodes(_analysed(frame)):
@@ -62,10 +65,31 @@ def _check_relation(table: str, node: Any) -> None:
     if _name(relation) != "HadoopFsRelation" or _name(relation.fileFormat()) not in _FORMATS:
         reason = "only files that are listed once are the same rows when a lost task is run again"
         raise _refused(table, "is not read from Parquet, ORC, CSV, JSON or text files", reason)
-    if _options(relation).get("mode") == "failfast":
-        raise _refused(table, "fails at a row that cannot be read (mode FAILFAST)", "that it fails tells of that row")
+    _check_reader(table, _options(relation))
     if _name(relation.location()) != "InMemoryFileIndex":
         raise _refused(table, "does not list its files", "files that come or go would change what a task reads")
+
+
+def _check_reader(table: str, options: dict[str, str]) -> None:
+    """Refuse ways of reading in which one row decides whether others are read at all."""
+    if options.get("mode") == "failfast":
+        raise _refused(table, "fails at a row that cannot be read (mode FAILFAST)", "that it fails tells of that row")
+    if options.get("multiline") == "true":
+        reason = "a quotation mark in one row may take in all that follow it, so that one person removes many"
+        raise _refused(table, "is read with rows of several lines (multiLine)", reason)
+    if any(options.get(name) == "true" for name in ("ignorecorruptfiles", "ignoremissingfiles")):
+        raise _refused(table, "leaves out what cannot be read (ignoreCorruptFiles, ignoreMissingFiles)", _LEFT_OUT)
+
+
+def check_settings(session: Any) -> None:
+    """Refuse a session of Spark that leaves files out where one row of them cannot be read."""
+    found = [name for name in _IGNORING if str(session.conf.get(name, "false")).lower() == "true"]
+    if found:
+        raise Refused(
+            f"this Spark session leaves out what cannot be read: {', '.join(found)}",
+            reason=_LEFT_OUT,
+            way_out=f"set {' and '.join(found)} to false",
+        )
 
 
 def _check_expression(table: str, expression: Any) -> None:

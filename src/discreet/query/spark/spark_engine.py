@@ -42,7 +42,14 @@ from discreet.query.spark.partition_tasks import (
     route,
     versions,
 )
-from discreet.query.spark.plan_rules import check_cluster, check_plan, files_of, infers_types, partitions_read
+from discreet.query.spark.plan_rules import (
+    check_cluster,
+    check_plan,
+    check_settings,
+    files_of,
+    infers_types,
+    partitions_read,
+)
 from discreet.schema.columns import Kind
 
 if TYPE_CHECKING:
@@ -136,6 +143,7 @@ class SparkEngine:
         """Refuse if the files of a table are not those that were listed. Reads no row: ask before a charge."""
         if self._spark.sparkContext._jsc is None:
             raise Refused("the Spark session of these tables was stopped: start one, and open another session on it")
+        check_settings(self._spark)
         found = [name for name, table in self._tables.items() if not table.is_unchanged()]
         if found:
             raise Refused(
@@ -180,6 +188,7 @@ class SparkEngine:
         self._local.close()
 
     def _check(self) -> None:
+        check_settings(self._spark)
         if not all(table.is_unchanged() for table in self._tables.values()):
             raise AnswerFailed
 
