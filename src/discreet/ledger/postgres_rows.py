@@ -106,7 +106,7 @@ CREATE FUNCTION {s}.waiting(most integer) RETURNS json LANGUAGE plpgsql AS $$ BE
     'waiting', (SELECT json_agg(json_build_array(w.id, CASE WHEN w.since >= l.forgotten THEN w.body END,
         (SELECT true FROM {s}.outcomes o WHERE o.id = w.id)) ORDER BY w.number)
         FROM (SELECT * FROM {s}.requests ORDER BY number LIMIT most) w)) FROM {s}.ledger l); END $$;
-CREATE FUNCTION {s}.opened(asked uuid, gate bigint, waits boolean, most integer, p json) RETURNS json
+CREATE FUNCTION {s}.entered(asked uuid, gate bigint, waits boolean, most integer, p json) RETURNS json
     LANGUAGE plpgsql AS $$ BEGIN
     IF waits THEN PERFORM pg_advisory_lock(gate);
     ELSIF NOT pg_try_advisory_lock(gate) THEN RETURN NULL; END IF;
@@ -123,7 +123,7 @@ CREATE PROCEDURE {s}.asked(asked uuid, since bigint, body text, gate bigint, tur
         PERFORM pg_advisory_unlock_shared(gate);
         EXIT WHEN seen IS NOT NULL;
         IF pg_try_advisory_lock(turn) THEN
-            seen := {s}.opened(asked, gate, true, most, NULL);
+            seen := {s}.entered(asked, gate, true, most, NULL);
             EXIT;
         END IF;
         tries := tries + 1; -- Whoever has the turn is about to go to the gate.

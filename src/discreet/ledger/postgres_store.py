@@ -49,7 +49,7 @@ _SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _WAIT = "SELECT pg_advisory_xact_lock(%s)"
 _TOLD = "SELECT told, idx, hash FROM {s}.outcomes WHERE id = %s"
 _ASKED = "CALL {s}.asked($1, $2, $3, $4, $5, $6, $7, NULL)"
-_OPENED = "SELECT {s}.opened($1, $2, $3, $4, $5)"
+_OPENED = "SELECT {s}.entered($1, $2, $3, $4, $5)"
 _LOOKED = "SELECT {s}.looked($1)"
 _DECIDED = "CALL {s}.decided($1, $2, $3, $4, $5, NULL)"
 
