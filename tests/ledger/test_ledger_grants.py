@@ -43,6 +43,60 @@ def test_the_same_grant_again_changes_nothing_and_another_cap_is_refused():
         assert (len(book.history()), book.quotas) == (entries, (CAP,))
 
 
+def test_a_grant_that_was_taken_back_makes_no_room_and_does_not_come_back(place):
+    with Ledger.open(place, ACCOUNT, quotas=[DAILY]) as book:
+        book.grant(CAP, **WHO)
+        spend(book, "0.5", "agent:a")
+        book.end_grant("agent:a", **WHO)
+        assert book.quotas == (DAILY,)
+        entries = len(book.history())
+        for budget in (Budget("0.5"), Budget("0.6"), Budget("0.1")):
+            with pytest.raises(Refused, match="taken back"):
+                book.grant(Quota(budget, principal="agent:a"), **WHO)
+        with pytest.raises(Refused, match="no cap in force"):
+            book.end_grant("agent:a", **WHO)
+        with pytest.raises(Refused, match="not in force"):
+            book.set_quotas([DAILY, CAP], **WHO)
+        assert len(book.history()) == entries
+        book.grant(Quota(Budget("0.6"), principal="agent:b"), **WHO)
+        spend(book, "0.6", "agent:b")
+        book.verify()
+
+
+def test_quotas_are_replaced_beside_the_grants():
+    with Ledger.open("memory", ACCOUNT, quotas=[DAILY]) as book:
+        book.grant(CAP, **WHO)
+        spend(book, "0.4", "agent:a")
+        for said, after in (([], (CAP,)), ([CAP], (CAP,)), ([DAILY], (DAILY, CAP)), ([CAP, DAILY], (CAP, DAILY))):
+            book.set_quotas(said, **WHO)
+            assert book.quotas == after
+        with pytest.raises(Refused, match="granted once under a name"):  # It would begin with nothing spent.
+            book.set_quotas([Quota(Budget("0.6"), principal="agent:a")], **WHO)
+        with pytest.raises(BudgetExceeded):
+            spend(book, "0.2", "agent:a")
+        book.verify()
+
+
+def test_an_agent_without_a_grant_in_force_is_charged_nothing(place):
+    """Quotas for everybody are no grant, and neither is one per day; a charge and a claim are refused alike."""
+    daily = Quota(Budget(1), principal="agent:a", window="day")
+    with Ledger.open(place, ACCOUNT, quotas=[DAILY, daily]) as book:
+        for agent in ("agent:a", "agent:b", "agent:"):
+            assert book.times_left(PureDP("0.1"), principal=agent) == 0
+            assert not book.affords(PureDP("0.1"), principal=agent, at_once=False)
+            assert book.left(principal=agent, like=PureDP("0.1")).more == 0
+            with pytest.raises(Refused, match=f"{agent} has no cap in force"):
+                spend(book, "0.1", agent)
+            with pytest.raises(Refused, match="no cap in force"):
+                book.claim(PureDP("0.1"), relation=ADD, purpose="count", principal=agent, seconds=1)
+        assert book.times_left(PureDP("0.1"), principal="agents") == 30
+        spend(book, "0.1", "agents")  # somebody who is no agent
+        book.grant(CAP, **WHO)
+        spend(book, "0.5", "agent:a")
+        assert book.spent().charges == 2
+        book.verify()
+
+
 @pytest.mark.parametrize(
     "quota",
     [DAILY, Quota(Budget(1), principal="ana"), Quota(Budget(1), principal="agent:a", window="day"),

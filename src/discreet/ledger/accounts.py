@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger.budget import Budget, Quota, Sums, canonical, readable
+from discreet.ledger.budget import AGENT, Budget, Quota, Sums, canonical, readable
 from discreet.ledger.charge_record import ROW_OR_NONE, Account
 from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
@@ -19,6 +19,7 @@ from discreet.privacy.events import Event
 
 __all__ = [
     "LIFETIME",
+    "NO_CAP",
     "Book",
     "LedgerScope",
     "as_split",
@@ -32,7 +33,9 @@ __all__ = [
     "declare",
     "granted_quotas",
     "quotas_as_split",
+    "quotas_without_grant",
     "raised_book",
+    "replaced_quotas",
     "windows_words",
 ]
 
@@ -40,6 +43,7 @@ __all__ = [
 
 
 LIFETIME = ""  # The scope of all charges of a data set.
+NO_CAP = "the cap of an agent: none is in force"
 _NUMBERS = ("epsilon", "delta", "rho")
 
 
@@ -85,6 +89,25 @@ class Book:
                 name = quota.scope(project=project, principal=principal, time=time)
                 found.append(LedgerScope(name, rule, f"the quota of {quota.describe()}{for_one}"))
         return found
+
+    def lacks_cap(self, principal: str) -> bool:
+        """Tell whether this is an agent without a grant in force: it may charge nothing."""
+        return principal.startswith(AGENT) and not self.grants(principal)
+
+    def grants(self, principal: str) -> list[Quota]:
+        """Return the caps that were granted to an agent."""
+        return [quota for quota, _ in self.quotas if quota.is_grant and quota.principal == principal]
+
+    def check_cap(self, principal: str) -> None:
+        """Refuse a charge of an agent without a grant, in the transaction that charges: it may be taken back before."""
+        if self.lacks_cap(principal):
+            raise Refused(
+                f"{principal} has no cap in force in the ledger of {self.account.dataset!r}",
+                reason=f"a principal whose name begins with {AGENT} spends what a person granted it, and nothing else; "
+                "nobody granted it a cap, or the cap was taken back",
+                way_out="have a person grant it a cap: discreet mcp --cap-epsilon, or Ledger.grant; a name whose cap "
+                "was taken back gets none again, and another name does",
+            )
 
     def describe(self, called: Mapping[str, str]) -> str:
         """Say what is guaranteed; quotas are quotas. `called` has what a policy calls one unit."""
@@ -357,19 +380,54 @@ def check_restored(before: Account, after: Account) -> None:
             _check_nested_raise(before, unit, now)
 
 
-def granted_quotas(book: Book, grant: Quota) -> tuple[Quota, ...] | None:
-    """Return the quotas with one more grant; None if it is among them. An agent has one cap, and it never changes."""
-    quotas = tuple(quota for quota, _ in book.quotas)
+def granted_quotas(book: Book, ever: Book, grant: Quota) -> tuple[Quota, ...] | None:
+    """Return the quotas with one more grant; None if it is in force. An agent has one cap, once, and it never changes.
+
+    `ever` has every quota that there ever was: a cap that was taken back does not come back, and makes no room.
+    """
     if not grant.is_grant:
         raise InvalidParameter("a grant is the quota of one agent, without a window: Quota(…, principal='agent:name')")
-    found = [quota for quota in quotas if quota.is_grant and quota.principal == grant.principal]
-    if found and found != [grant]:
+    whose, quotas = grant.principal or "", tuple(quota for quota, _ in book.quotas)
+    (said,) = quotas_as_split((grant,), ever)
+    if said in quotas:
+        return None
+    if not ever.grants(whose):
+        return (*quotas, said)
+    before = book.grants(whose) or ever.grants(whose)
+    taken_back = "" if book.grants(whose) else ", which was taken back"
+    raise Refused(
+        f"{whose} was granted {before[-1].budget.describe()}{taken_back}, and now {grant.budget.describe()}",
+        reason="the sum of another cap would begin with nothing spent, and what a person took back stays so: a cap is "
+        "granted once under a name",
+        way_out=("" if taken_back else "say the cap that was granted; or ")
+        + "grant more under another name, which is a cap of its own",
+    )
+
+
+def replaced_quotas(book: Book, ever: Book, quotas: tuple[Quota, ...]) -> tuple[Quota, ...]:
+    """Return other quotas, beside the grants in force: these are granted and taken back one by one."""
+    said, granted = quotas_as_split(quotas, ever), [quota for quota, _ in book.quotas if quota.is_grant]
+    for quota in said:
+        if quota.is_grant and quota not in granted:
+            raise Refused(
+                f"the quotas have a cap of {quota.principal} that is not in force: {quota.budget.describe()}",
+                reason="a cap of an agent is granted once under a name",
+                way_out="leave it out, and grant it: Ledger.grant",
+            )
+    return (*said, *(quota for quota in granted if quota not in said))
+
+
+def quotas_without_grant(book: Book, agent: str) -> tuple[Quota, ...]:
+    """Return the quotas after the cap of an agent was taken back."""
+    taken = book.grants(agent)
+    if not taken:
+        caps = ", ".join(sorted({quota.principal or "" for quota, _ in book.quotas if quota.is_grant})) or "nobody"
         raise Refused(
-            f"{grant.principal} was granted {found[0].budget.describe()}, and now {grant.budget.describe()}",
-            reason="the sum of another cap would begin with nothing spent, so a cap is granted once under a name",
-            way_out="say the cap that was granted; or grant more under another name, which is a cap of its own",
+            f"{agent} has no cap in force in the ledger of {book.account.dataset!r}",
+            reason="nobody granted it one, or it was taken back before",
+            way_out=f"name an agent that has one: {caps}",
         )
-    return None if found else (*quotas, grant)
+    return tuple(quota for quota, _ in book.quotas if quota not in taken)
 
 
 def check_quotas(before: Book, after: Book) -> None:

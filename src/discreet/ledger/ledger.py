@@ -6,7 +6,6 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import Number
 from discreet.ledger.accounts import (
     LIFETIME,
+    NO_CAP,
     Book,
     LedgerScope,
     check_declared,
@@ -24,8 +24,9 @@ from discreet.ledger.accounts import (
     declaration,
     declare,
     granted_quotas,
-    quotas_as_split,
+    quotas_without_grant,
     raised_book,
+    replaced_quotas,
 )
 from discreet.ledger.budget import Budget, Quota, Sums, canonical
 from discreet.ledger.charge_record import (
@@ -81,6 +82,7 @@ from discreet.ledger.requests import (
     process_of,
     refuse_arriving,
     refuse_moved,
+    with_all_quotas,
 )
 from discreet.ledger.restoration import whole
 from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
@@ -470,6 +472,8 @@ class Ledger:
             more = more_of(scope.rule, sums_of(rows, self._dataset, scope), event, relation)
             if more is not None and (most is None or more < most):
                 most, limit = more, scope.text
+        if book.lacks_cap(principal or ""):
+            most, limit = 0, NO_CAP
         return left_of(book.rule, sums, most, limit, None if limit else delta_share(book.rule, sums, event, relation))
 
     def _quota_scopes(
@@ -536,7 +540,8 @@ class Ledger:
             check_nested(nested, book.account)
             relation, scopes = book.account.relation, book.scopes(project=project, principal=principal, time=now(rows))
             priced = [(scope, scope.rule.sum_price(scope.event(event, nested), relation)) for scope in scopes]
-            return all(scope.rule.times(sums_of(rows, self._dataset, scope), price) > 0 for scope, price in priced)
+            fits = all(scope.rule.times(sums_of(rows, self._dataset, scope), price) > 0 for scope, price in priced)
+            return fits and not book.lacks_cap(principal)
 
     def times_left(self, event: Event, *, principal: str = "", project: str = "", nested: Sequence[Event] = ()) -> int:
         """Return how many more such events could be charged now."""
@@ -554,7 +559,7 @@ class Ledger:
             for scope in book.scopes(project=project, principal=principal, time=now(rows)):
                 sums = sums_of(rows, self._dataset, scope)
                 found.append((scope.text, held(scope.rule, sums, scope.event(event, nested), relation)))
-            return tuple(found)
+            return (*found, (NO_CAP, 0)) if book.lacks_cap(principal) else tuple(found)
 
     def raise_budget(self, new_budget: Budget, *, reason: str, principal: str, unit: str | None = None) -> None:
         """Raise the lifetime budget: an entry of its own, with who did it and why. It cannot be lowered.
@@ -576,27 +581,37 @@ class Ledger:
             rows.set_account(self._dataset, raised.text())
 
     def set_quotas(self, quotas: Iterable[Quota], *, reason: str, principal: str) -> None:
-        """Replace the quotas: an entry of its own. A quota that was never there before starts with nothing spent."""
-        check_texts(reason=reason, principal=principal)
-        with self._store.writing() as rows:
-            book = self._book(rows)
-            ever = self._with_all_quotas(rows, book)
-            changed = ever.with_quotas(quotas_as_split(tuple(quotas), ever))
-            check_quotas(book, changed)
-            append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
-            rows.set_account(self._dataset, changed.text())
+        """Replace the quotas: an entry of its own. A quota that was never there before starts with nothing spent.
+
+        Caps of agents stay: they are given with `grant`, and taken back with `end_grant`.
+        """
+        said = tuple(quotas)
+        self._change_quotas(lambda book, ever: replaced_quotas(book, ever, said), reason=reason, principal=principal)
 
     def grant(self, quota: Quota, *, reason: str, principal: str) -> None:
         """Add the cap of an agent to the quotas, in one transaction: an entry of its own, with who granted it and why.
 
-        The same grant again changes nothing, and its sum goes on; another cap for the same agent is refused.
+        The same grant again changes nothing, and its sum goes on. Another cap for the same agent is refused, and so is
+        one that was taken back.
         """
+        self._change_quotas(lambda book, ever: granted_quotas(book, ever, quota), reason=reason, principal=principal)
+
+    def end_grant(self, agent: str, *, reason: str, principal: str) -> None:
+        """Take back the cap of an agent, for good: an entry of its own. From then on nothing is charged to it."""
+        self._change_quotas(lambda book, ever: quotas_without_grant(book, agent), reason=reason, principal=principal)
+
+    def _change_quotas(
+        self, change: Callable[[Book, Book], tuple[Quota, ...] | None], *, reason: str, principal: str
+    ) -> None:
+        """Write other quotas, if there are any; `change` gets the book, and one with all quotas that ever were."""
         check_texts(reason=reason, principal=principal)
         with self._store.writing() as rows:
             book = self._book(rows)
-            quotas = granted_quotas(book, quota)
+            ever = with_all_quotas(rows, book)
+            quotas = change(book, ever)
             if quotas is not None:
-                changed = self._with_all_quotas(rows, book).with_quotas(quotas)
+                changed = ever.with_quotas(quotas)
+                check_quotas(book, changed)
                 append(rows, self._dataset, "quotas", {"reason": reason, "principal": principal} | declaration(changed))
                 rows.set_account(self._dataset, changed.text())
 
@@ -656,13 +671,6 @@ class Ledger:
 
     def _book(self, rows: LedgerRows) -> Book:
         return book_of(rows, self._dataset)
-
-    def _with_all_quotas(self, rows: LedgerRows, book: Book) -> Book:
-        """Return the book with every quota that it ever had: the sums of one are kept, so its shares of delta are."""
-        entries = (Entry.read(body, head.hash) for head, body in rows.entries() if '"declared":' in body)
-        declared = [entry.content.get("declared") for entry in entries if entry.dataset == self._dataset]
-        books = [Book.read(self._dataset, canonical(each)) for each in declared if each is not None]
-        return replace(book, quotas=tuple({quota: rule for each in books for quota, rule in each.quotas}.items()))
 
     def _lifetime(self, rows: LedgerRows, book: Book) -> Sums:
         return sums_of(rows, self._dataset, LedgerScope(LIFETIME, book.rule, ""))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Protocol, TypeGuard, TypeVar, final
@@ -60,6 +60,7 @@ __all__ = [
     "read_request",
     "refuse_arriving",
     "refuse_moved",
+    "with_all_quotas",
 ]
 
 T = TypeVar("T")
@@ -139,6 +140,15 @@ def book_of(rows: LedgerRows, dataset: str) -> Book:
     return Book.read(dataset, declared)
 
 
+def with_all_quotas(rows: LedgerRows, book: Book) -> Book:
+    """Return the book with every quota that it ever had: the sums of one are kept, so its shares of delta are."""
+    dataset = book.account.dataset
+    entries = (Entry.read(body, head.hash) for head, body in rows.entries() if '"declared":' in body)
+    declared = [entry.content.get("declared") for entry in entries if entry.dataset == dataset]
+    books = [Book.read(dataset, canonical(each)) for each in declared if each is not None]
+    return replace(book, quotas=tuple({quota: rule for each in books for quota, rule in each.quotas}.items()))
+
+
 def _check(rows: LedgerRows, asked: ChargeRequest | ClaimRequest) -> None:
     account = book_of(rows, asked.dataset).account
     check_relation(Relation(asked.facts["relation"]), account)
@@ -175,7 +185,9 @@ def _by_question(rows: LedgerRows, dataset: str, facts: Mapping[str, Any]) -> En
 def _spent(rows: LedgerRows, asked: ChargeRequest | ClaimRequest) -> Charge:
     """Add a charge to every sum it counts against, and to the chain."""
     moment, facts = now(rows), dict(asked.facts)
-    scopes = book_of(rows, asked.dataset).scopes(project=facts["project"], principal=facts["principal"], time=moment)
+    book, principal = book_of(rows, asked.dataset), facts["principal"]
+    book.check_cap(principal)
+    scopes = book.scopes(project=facts["project"], principal=principal, time=moment)
     facts["prices"] = spend(rows, asked.dataset, scopes, asked.event, Relation(facts["relation"]), asked.nested)
     charge = append(rows, asked.dataset, "charge", facts, moment)
     key, question = facts.get("key"), question_of(facts)

@@ -240,6 +240,19 @@ def test_a_session_is_not_copied(tmp_path):
         assert "customer" in repr(session)
 
 
+def test_a_session_as_somebody_else_asks_in_it_closes_with_it_and_does_not_close_it(tmp_path):
+    session = opened(tmp_path)
+    with session.for_principal("bob") as view:
+        assert view.principal == "bob"
+    view.close()
+    assert (session.is_closed, view.is_closed) == (False, False)
+    session.sql(COUNT, epsilon=1).release()
+    session.close()
+    assert view.is_closed
+    with pytest.raises(dp.Refused, match="closed"):
+        view.sql(COUNT, epsilon=1)
+
+
 def test_a_closed_session_answers_nothing(tmp_path):
     session = opened(tmp_path)
     plan = session.sql(COUNT, epsilon=1)

@@ -151,7 +151,6 @@ class Session:
             self._catalogue = build_catalogue(engine, named, unit=self._unit, columns=columns or {}, chain=self._chain)
             book = Ledger.open(ledger, account, anchor=anchor, quotas=quotas)
             opened.callback(book.close)
-            limit = float(exact(resources.seconds, name="seconds"))
             self._desk = Executor(
                 book,
                 engine,
@@ -159,11 +158,11 @@ class Session:
                 principal=principal,
                 project=project,
                 version=version,
-                seconds=limit,
+                seconds=float(exact(resources.seconds, name="seconds")),
                 shows_time=resources.on_progress is None,
                 called=called_units(unit if isinstance(unit, Chain) else self._unit),
             )
-            self._opened = opened.pop_all()
+            self._opened: ExitStack | None = opened.pop_all()  # None if it is another session's
         self._last: tuple[Event, tuple[Event, ...]] | None = None
         self._lock = Lock()
 
@@ -525,7 +524,7 @@ class Session:
         other = object.__new__(Session)
         other._unit, other._chain, other._catalogue = self._unit, self._chain, self._catalogue
         other._desk = replace(self._desk, principal=principal, project=project, paid=set())
-        other._opened, other._last, other._lock = ExitStack(), None, Lock()
+        other._opened, other._last, other._lock = None, None, Lock()
         return other
 
     @property
@@ -534,9 +533,10 @@ class Session:
         return self._desk.closed.is_set()
 
     def close(self) -> None:
-        """Let go of the data and of the ledger."""
-        self._desk.closed.set()
-        self._opened.close()
+        """Let go of the data and of the ledger; what `for_principal` returned leaves them to its session."""
+        if self._opened is not None:
+            self._desk.closed.set()
+            self._opened.close()
 
     def _ask(
         self,
