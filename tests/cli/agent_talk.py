@@ -108,9 +108,9 @@ class Talk:
         return self.process.returncode
 
 
-def spent_by(folder: Path, principal: str = "agent:assistant") -> tuple[int, Fraction]:
-    """Check the chain, and return how many charges a principal has and the exact sum of their ε."""
+def spent_by(folder: Path, principal: str | None = "agent:assistant") -> tuple[int, Fraction]:
+    """Check the chain, and return how many charges a principal has and the exact sum of their ε; None is everybody."""
     seen = look(folder / "people.ledger")
-    charges = [one for one in seen.entries() if one.kind == "charge" and one.content["principal"] == principal]
+    charges = [one for one in seen.entries() if one.kind == "charge" and principal in (None, one.content["principal"])]
     prices = [EventPrice.unpacked(one.content["prices"][""]) for one in charges]
     return len(charges), sum((price.epsilon or Fraction(10**9) for price in prices), Fraction(0))

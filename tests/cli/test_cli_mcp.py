@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +17,13 @@ import anyio
 import pytest
 from agent_talk import CANARY, CAP, NUMBER, Talk, prepare_people, spent_by
 from injected_texts import INJECTED
+from markdown_it import MarkdownIt
 from mcp import Client, StdioServerParameters, stdio_client
 
 import discreet as dp
-from discreet.cli.agent_server import NOTICE, TOOLS, AgentTools, granted, untrusted
+from discreet.cli.agent_server import NOTICE, TOOLS, AgentTools, granted, server_of, untrusted
 from discreet.cli.policies import open_session
+from discreet.ledger import Ledger
 from discreet.ledger.budget import Quota
 
 COUNT = "SELECT COUNT(*) AS n FROM people"
@@ -104,9 +109,38 @@ def test_the_key_of_an_agent_is_nobody_elses(tools, people):
     assert spent_by(people) == spent_by(people, "ana") == (1, Fraction(1, 10))
 
 
-def test_a_cap_that_was_taken_back_ends_releases(tools):
-    tools.session.ledger.set_quotas([], reason="enough", principal="ana")
-    assert error(tools, "release", sql=COUNT, epsilon=0.1, idempotency_key="a") == "Refused"
+def test_a_cap_that_was_taken_back_ends_releases_and_does_not_come_back(tools, people):
+    told(tools, "release", sql=COUNT, epsilon=0.1, idempotency_key="a")
+    tools.session.ledger.end_grant("agent:assistant", reason="enough", principal="ana")
+    for key in ("a", "b"):
+        assert error(tools, "release", sql=COUNT, epsilon=0.1, idempotency_key=key) == "Refused"
+    for cap in ("0.5", "0.6"):
+        with pytest.raises(dp.Refused, match="taken back"):
+            granted(tools.session, epsilon=cap, delta=None, by="ana")
+    assert spent_by(people, None) == (1, Fraction(1, 10))
+
+
+def test_a_cap_that_is_taken_back_between_the_look_and_the_charge_is_not_overspent(tools, people, monkeypatch):
+    claim = Ledger.claim
+
+    def late(ledger: Ledger, *arguments: Any, **named: Any) -> Any:
+        ledger.end_grant("agent:assistant", reason="enough", principal="ana")
+        return claim(ledger, *arguments, **named)
+
+    monkeypatch.setattr(Ledger, "claim", late)
+    assert error(tools, "release", sql=COUNT, epsilon=2.9, idempotency_key="x") == "Refused"
+    assert spent_by(people, None) == (0, 0)
+
+
+def test_no_session_of_an_agent_releases_without_a_cap(tools, people):
+    """In Python, too, and as somebody else in a session of a person: the ledger refuses it."""
+    with open_session(people / "policy.toml", principal="ana") as session:
+        other = session.for_principal("agent:nobody")
+        assert not other.affords(dp.privacy.PureDP("0.1"))
+        with pytest.raises(dp.Refused, match="no cap in force"):
+            other.sql(COUNT, epsilon=0.1).release()
+        assert session.for_principal("agent:assistant").sql(COUNT, epsilon=0.1).release().cost == "ε = 0.1"
+    assert spent_by(people, None) == (1, Fraction(1, 10))
 
 
 def test_people_who_declared_quotas_are_not_refused_after_a_grant(tools, people):
@@ -123,21 +157,60 @@ def test_a_person_is_no_agent(people):
 # --- red team: texts in the data ---
 
 
-def is_plain(text: str) -> bool:
-    return text.isprintable() and not set(text) & set("<>&[]`") and "://" not in text and "www." not in text
+LINKS = (
+    "javascript:alert(1)", "JavaScript: alert(1)", "java\tscript:alert(1)", "vbscript:x", "data:text/html,x",
+    "mailto:eve@example.test", "eve@example.test", "a.b+c@mail.example.test", "xmpp:eve@example.test", "tel:+123",
+    "//example.test/x", "_www.example.test_", "*http://example.test*", "WWW.example.test", "ftp://example.test",
+    "smb:\\\\example.test\\x", "vscode://x", "ms-word:ofe|u|x", "<eve@example.test>", "![x][y]\n\n[y]: //example.test",
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("text", INJECTED, ids=range(len(INJECTED)))
+def found_by_readers(text: str) -> list[str]:
+    """What others make of a text: the parser of CommonMark and that of HTML, and the autolinks of GitHub's Markdown."""
+    inline = [part for token in MarkdownIt("commonmark").parse(text) for part in (token, *(token.children or ()))]
+    markup = {"link_open", "image", "html_inline", "html_block", "code_inline"}
+    tags: list[str] = []
+    page = HTMLParser(convert_charrefs=False)
+    for name in ("starttag", "startendtag", "endtag", "comment", "decl", "pi", "entityref", "charref"):
+        setattr(page, f"handle_{name}", lambda *said: tags.append(str(said)))
+    page.feed(text)
+    page.close()
+    # github.github.com/gfm#autolinks-extension- and the addresses that browsers run, whatever stands before them.
+    linked = r"(?i)www\.|https?://|ftp://|mailto:|xmpp:|javascript:|vbscript:|data:\S|tel:|^//|[\w.+-]+@[\w-]+\.\w"
+    steering = [one for one in text if unicodedata.category(one) in ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")]
+    return [token.type for token in inline if token.type in markup] + tags + re.findall(linked, text) + steering
+
+
+@pytest.mark.parametrize("text", [*INJECTED, *LINKS], ids=range(len(INJECTED) + len(LINKS)))
 def test_an_injected_text_is_marked_bounded_and_nothing_but_text(text):
     marked = untrusted(text)
-    assert is_plain(marked["untrusted_text"])
+    assert found_by_readers(marked["untrusted_text"]) == []
     assert len(marked["untrusted_text"]) <= 200 * len("\\u{10ffff}")
     assert marked.get("cut", False) == (len(text) > 200)
 
 
+def test_the_readers_of_these_tests_find_markup_and_links_where_there_are_some():
+    for text in ("<b>", "&lt;", "[x](y)", "![x](y)", "`x`", "<!-- x", "a\x1bb", "a\u202eb", *LINKS[:10]):
+        if "\t" not in text and ": " not in text:
+            assert found_by_readers(text), text
+
+
+def test_names_times_and_sentences_stay_readable():
+    for text in (
+        "clinic_name",
+        "12:30",
+        "2026-01-31 12:30:00",
+        "why: it is so",
+        "a/b",
+        "COUNT(*) # 1 | 2 ~ 3",
+        "a @ b",
+    ):
+        assert untrusted(text) == {"untrusted_text": text}
+
+
 def test_texts_that_differ_are_told_apart():
     """What is escaped can be read back: a backslash in a text is escaped itself."""
-    short = [text for text in INJECTED if len(text) <= 200]
+    short = [text for text in (*INJECTED, *LINKS) if len(text) <= 200]
     assert len({untrusted(text)["untrusted_text"] for text in [*short, "<", r"\u{3c}"]}) == len(short) + 2
 
 
@@ -168,15 +241,27 @@ def test_injected_group_keys_stay_in_their_field_and_the_one_person_stays_hidden
     assert str(NUMBER) not in talk.transcript
 
 
-def test_instructions_and_tools_do_not_depend_on_the_policy(people):
-    from mcp.server.lowlevel import Server
+def test_instructions_and_tools_do_not_depend_on_the_policy(tools, people):
+    """Another data set, table, column, budget, agent and cap: the data that are listed differ, and nothing else."""
+    (people / "other.toml").write_text(
+        'dataset = "villages"\nledger = "other.ledger"\n[unit]\ncolumn = "row"\n[budget]\nepsilon = 9\n'
+        '[tables.houses]\nsource = "people.parquet"\n'
+        "[tables.houses.columns]\nage = { low = 1, high = 7, whole = true }\n",
+        encoding="utf-8",
+    )
 
-    from discreet.cli.agent_server import server_of
+    async def about(served: AgentTools) -> tuple[list[Any], Any]:
+        async with Client(server_of(served)) as client:
+            listed = [tool.model_dump() for tool in (await client.list_tools()).tools]
+            return [client.instructions, listed], (await client.call_tool("list_data", {})).structured_content
 
-    made = [server_of(AgentTools(None, None)) for _ in range(2)]  # type: ignore[arg-type]
-    assert all(isinstance(one, Server) for one in made)
-    assert made[0].instructions == made[1].instructions
-    assert "people" not in json.dumps([tool.schema | {"d": tool.description} for tool in TOOLS.values()])
+    with open_session(people / "other.toml", principal="agent:second") as session:
+        other = granted(session, epsilon="2", delta=None, by="bob")
+        (first, data), (second, others) = (anyio.run(about, one) for one in (tools, other))
+    assert first == second
+    assert data != others
+    assert first[0]
+    assert not any(word in json.dumps(first) for word in ("people", "villages", "houses", "said", "0.5"))
 
 
 # --- red team: money ---
@@ -193,13 +278,16 @@ def test_no_nonsense_epsilon_or_delta_is_charged(tools, people):
     for value in NONSENSE:
         kind = error(tools, "release", sql=COUNT, epsilon=value, idempotency_key="x")
         assert kind in ("InvalidParameter", "Refused", "BudgetExceeded"), value
-    for value in (-1, 2, "NaN", True, [], 1e-9):
-        error(tools, "release", sql=COUNT, epsilon=0.6, delta=value, idempotency_key="x")
-    assert spent_by(people) == (0, 0)
+    for value in (-1, 2, "NaN", True, []):  # With a price that fits the cap.
+        assert error(tools, "release", sql=COUNT, epsilon=0.1, delta=value, idempotency_key="x") == "InvalidParameter"
+    # The cap is pure: what needs a δ is refused.
+    assert error(tools, "release", sql=BY_KEY, epsilon=0.1, delta=1e-9, idempotency_key="x") == "Refused"
+    assert spent_by(people, None) == (0, 0)
+    told(tools, "release", sql=COUNT, epsilon=0.1, idempotency_key="x")  # It would have fitted.
 
 
+RICHER = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 100) COUNT(*) AS n FROM people"
 CLAUSES = (
-    "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 100) COUNT(*) AS n FROM people",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon = 100, privacy_unit_column = name) COUNT(*) AS n FROM people",
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(principal = 'ana') COUNT(*) AS n FROM people",
     "SET principal = 'ana'; SELECT COUNT(*) AS n FROM people",
@@ -231,7 +319,7 @@ def test_neither_query_nor_argument_nor_tool_changes_cap_principal_or_policy(peo
     talk = Talk(people)
     talk.start()
     for query in CLAUSES:
-        talk.call("release", sql=query, epsilon=0.6, idempotency_key="clause")
+        assert talk.call("release", sql=query, epsilon=0.1, idempotency_key="clause")["error"] == "Refused", query
     for more in ELSEWHERE:
         assert talk.call("release", sql=COUNT, epsilon=0.01, idempotency_key="more", **more)["failed"]
     for name in OTHER_TOOLS:
@@ -240,8 +328,11 @@ def test_neither_query_nor_argument_nor_tool_changes_cap_principal_or_policy(peo
         talk.send(line)
     assert "result" in talk.request("ping", {})  # It is still there.
     assert "error" in talk.request("resources/read", {"uri": "file:///etc/hostname"})
+    assert spent_by(people, None) == (0, 0)
+    richer = talk.call("release", sql=RICHER, epsilon=0.1, idempotency_key="clause")  # A clause only tightens.
+    assert richer["cost"] == "ε = 0.1", richer
     assert talk.end() == 0
-    assert spent_by(people) == (0, 0)
+    assert spent_by(people, None) == (1, Fraction(1, 10))
     assert CANARY not in talk.transcript.replace(f"name = '{CANARY}'", "")  # It said so itself.
     assert str(NUMBER) not in talk.transcript
 
@@ -351,11 +442,16 @@ def test_an_unexpected_error_is_one_constant_text(tools, monkeypatch):
 
 
 def test_a_failed_read_is_the_constant_error_and_is_not_repeated(people):
-    """The file is gone after the session was opened: whatever happens is charged at most once and tells nothing."""
+    """The pages of the file are damaged, and its footer is not: it opens, is charged, and cannot be read."""
+    file = people / "people.parquet"
+    whole = file.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little") + 8
+    file.write_bytes(b"PAR1" + (CANARY.encode() * len(whole))[: len(whole) - footer - 4] + whole[-footer:])
+    asked = {"sql": "SELECT SUM(age) AS s FROM people", "epsilon": 0.1, "idempotency_key": "x"}
     with open_session(people / "policy.toml", principal="agent:assistant") as session:
         tools = granted(session, epsilon="0.5", delta=None, by="ana")
-        (people / "people.parquet").write_bytes(b"PAR1" + CANARY.encode())
-        answers = [tools.call("release", {"sql": COUNT, "epsilon": 0.1, "idempotency_key": "x"}) for _ in range(3)]
-    assert not any(good for good, _ in answers)
+        answers = [tools.call("release", asked) for _ in range(3)]
+    assert [(good, answer["error"]) for good, answer in answers] == [(False, "AnswerFailed")] * 3
+    assert {answer["message"] for _, answer in answers} == {str(dp.AnswerFailed())}
     assert CANARY not in str(answers)
-    assert spent_by(people)[0] <= 1
+    assert spent_by(people, None) == (1, Fraction(1, 10))

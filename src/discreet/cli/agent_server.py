@@ -47,11 +47,12 @@ _LONGEST_TEXT = 2_000
 _MOST_ROWS = 200
 _MARKUP = frozenset("<>&[]`\\")  # HTML, links and pictures of Markdown, code, and what escapes are written with
 _BUG = "an internal error; what is charged stays charged"
-_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.", re.IGNORECASE)  # A client might open it by itself.
+# Where programs make a link of plain text: after a scheme (a time such as 12:30 has none), and in e-mail addresses.
+_ADDRESS = re.compile(r"(?!(?<=\d):\d)(?<=[\w+.-]):(?=\S)|(?<=script):|/(?=/)|(?<=www)\.|(?<=\S)@(?=\S)", re.IGNORECASE)
 
 
 def untrusted(text: object, most: int = _LONGEST_KEY) -> dict[str, Any]:
-    """Mark a text as somebody else's: bounded, and without what could steer a screen or be taken for markup."""
+    """Mark a text as somebody else's: bounded, and without what steers a screen, tags, links, pictures or code."""
     whole = str(text)
     told = {"untrusted_text": _neutral(whole[:most])}
     return told | {"cut": True} if len(whole) > most else told
