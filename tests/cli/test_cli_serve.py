@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from discreet.cli.server_support import _first_run, accounts_of
+from discreet.server.accounts import AccountRole
+
 WRONG = [
     (("serve",), 2),
     (("serve", "--demo", "--policy", "policy.toml"), 2),
@@ -19,6 +22,8 @@ WRONG = [
     (("user", "add", "<b>", "--role", "reader"), 2),
     (("user", "disable", "nobody"), 2),
     (("user", "invite", "nobody"), 2),
+    (("user", "grant", "nobody", "--dataset", "clinics"), 2),
+    (("user", "grant", "nobody"), 2),
     (("token", "new", "nobody", "--scope", "read"), 2),
     (("token", "revoke", "0123"), 2),
     (
@@ -46,6 +51,9 @@ def test_people_and_tokens(folder, discreet):
     assert discreet("user", "add", "Ana", "--role", "reader").code == 2  # Names that differ in case only are one.
     assert discreet("token", "new", "ana", "--scope", "king").code == 2
     assert discreet("token", "new", "ana", "--scope", "read", "--days", "400").code == 2
+    for more, granted in (((), ["clinics", "others"]), (("--revoke",), ["clinics"])):
+        found = discreet("user", "grant", "ana", "--dataset", "others", *more, "--json").json
+        assert found["people"][0]["datasets"] == granted
     made = discreet("token", "new", "ana", "--scope", "read", "--json").json
     listed = discreet("token", "list", "--json")
     assert made["secret"].split("_")[2] not in listed.out
@@ -53,6 +61,22 @@ def test_people_and_tokens(folder, discreet):
     assert [one["revoked"] for one in discreet("token", "list", "--json").json["tokens"]] == [False, True]
     assert discreet("user", "disable", "ana").code == 0
     assert discreet("user", "list", "--json").json["people"][0]["disabled"]
+
+
+def test_an_owner_is_made_where_there_is_none(tmp_path):
+    def first(name, *people):
+        with accounts_of(tmp_path / name) as accounts:
+            for person, role in people:
+                accounts.add(person, role, (), by="test")
+            made = _first_run(accounts)
+            again = _first_run(accounts)
+            return made is not None, again is not None, {one["name"] for one in accounts.people()}
+
+    analyst, owner = ("ana", AccountRole.ANALYST), ("olga", AccountRole.OWNER)
+    assert first("a.db") == (True, False, {"owner"})
+    assert first("b.db", analyst) == (True, False, {"owner", "ana"})
+    assert first("c.db", analyst, owner) == (False, False, {"olga", "ana"})
+    assert first("d.db", ("Owner", AccountRole.READER)) == (False, False, {"Owner"})
 
 
 @pytest.mark.long

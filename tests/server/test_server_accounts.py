@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
 from server_world import COUNT, DATASETS, form_token, prepare, running
+from starlette.requests import Request
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.server.accounts import OPERATIONS, SCOPES, AccountRole, Accounts
-from discreet.server.app import ENDPOINTS
+from discreet.server.app import ENDPOINTS, cookie_of
+from discreet.server.pages import page_routes
 from discreet.server.problems import Problem
 from discreet.server.state_file import StateFile
 
@@ -28,6 +31,7 @@ ALLOWED = {
     "log": {"owner", "auditor"},
 }
 ROLES = sorted(role.value for role in AccountRole)
+PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases"}  # those about a data set
 
 
 def ask(client, endpoint, dataset, number="0" * 32):
@@ -62,6 +66,41 @@ class TestMatrix:
         if not seen:
             return 404
         return 200 if role in ALLOWED[endpoint.operation] else 403
+
+    def test_every_page_is_tried(self, world):
+        """A page that is added is added here, or to the matrix above if it is one of the API."""
+        found = {one.path for one in page_routes(world.server)}
+        assert found == {"/", "/login", "/logout", "/problems", "/static/{name}", "/account"} | set(PAGES)
+
+    @pytest.mark.long
+    @pytest.mark.parametrize("role", ROLES)
+    def test_every_role_on_every_page_and_data_set(self, world, role):
+        owner, client = world.client("owner"), world.browser(role)
+        numbers = {name: owner.post(f"/v1/datasets/{name}/releases", json=COUNT).json()["id"] for name in DATASETS}
+        account = client.get("/account")
+        assert account.status_code == (303 if role == "agent" else 200)
+        said = {"form_token": "" if role == "agent" else form_token(account), "sql": COUNT["sql"], "amount": "0.1"}
+        for dataset in (*DATASETS, "nowhere"):
+            for path, operation in PAGES.items():
+                place = path.format(id=numbers.get(dataset, "0" * 32))
+                answer = client.get(place, params={"dataset": dataset})
+                assert answer.status_code == self.page(role, path, operation, dataset), (role, path, dataset)
+            for action in ("price", "dummy", "release"):
+                answer = client.post("/ask", data={**said, "dataset": dataset, "action": action})
+                expected = self.page(role, "/ask", "release", dataset)
+                done = 303 if action == "release" else 200
+                assert answer.status_code == (done if expected == 200 else expected), (role, action, dataset)
+        for path in (*PAGES, "/account"):
+            assert (client.get(path.format(id="0" * 32)).headers.get("location") == "/login") is (role == "agent")
+
+    @staticmethod
+    def page(role, path, operation, dataset):
+        if role == "agent":
+            return 303  # They have no page.
+        if role not in ALLOWED[operation]:
+            return 403
+        seen = dataset in (DATASETS if role == "owner" else ("one",))
+        return 404 if not seen or (role == "analyst" and "{id}" in path) else 200
 
     def test_nobody_gets_nothing(self, world):
         for endpoint in ENDPOINTS:
@@ -100,6 +139,18 @@ class TestTokens:
         client.headers["authorization"] = f"Bearer {world.token('owner', datasets=['two'])}"
         assert client.get("/v1/datasets").json() == {"datasets": ["two"]}
         assert client.get("/v1/datasets/one").status_code == 404
+
+    def test_data_sets_are_granted_and_taken_back(self, world):
+        accounts = world.server.accounts
+        accounts.add("bob", AccountRole.READER, (), by="test")
+        client = world.client()
+        client.headers["authorization"] = f"Bearer {world.token('bob')}"
+        for change, seen in (({}, ["one", "two"]), ({}, ["one", "two"]), ({"revoke": True}, [])):
+            accounts.grant("bob", ["two", "one"], by="test", **change)
+            assert client.get("/v1/datasets").json() == {"datasets": seen}
+        for name, datasets in (("nobody", ["one"]), ("bob", []), ("owner", ["one"])):
+            with pytest.raises(InvalidParameter):
+                accounts.grant(name, datasets, by="test")
 
     def test_wrong_tokens_are_refused_alike(self, world):
         good = world.token("analyst")
@@ -165,6 +216,46 @@ class TestVisits:
         answer = client.post("/login", data={"form_token": form_token(page), "invitation": invitation})
         said = answer.headers["set-cookie"]
         assert re.search(r"HttpOnly.*Path=/;.*SameSite=strict", said)
+        assert "Secure" not in said  # Loopback has no TLS.
+
+    def test_over_tls_no_cookie_is_sent_in_the_clear_or_set_by_a_neighbour(self, tmp_path):
+        prepare(tmp_path)
+        with running(tmp_path, names=("one",), behind_proxy=True, host="127.0.0.1") as world:
+            client = world.client()
+            client.base_url = "https://127.0.0.1"
+            page = client.get("/login")
+            data = {"form_token": form_token(page), "invitation": world.server.accounts.invite("reader", by="test")}
+            signed_in = client.post("/login", data=data)
+            token = form_token(client.get("/account"))
+            cookies = dict(client.cookies)
+            out = client.post("/logout", data={"form_token": token})
+            for answer, name in ((page, "form"), (signed_in, "visit"), (out, "visit")):
+                said = answer.headers["set-cookie"]
+                assert said.startswith(f"__Host-discreet_{name}=")
+                assert re.search(r"HttpOnly.*Path=/;.*SameSite=strict; Secure", said)
+                assert "domain" not in said.casefold()
+            assert set(cookies) == {"__Host-discreet_form", "__Host-discreet_visit"}
+            assert "__Host-discreet_visit" not in client.cookies
+            plain = {"cookie": f"discreet_visit={cookies['__Host-discreet_visit']}"}
+            assert world.client().get("/v1/me", headers=plain).status_code == 401
+
+    @pytest.mark.parametrize(
+        ("lines", "found"),
+        [
+            (["visit=a"], "a"),
+            (["other=b; visit=a;"], "a"),
+            (["visit=a; visit=b"], None),
+            (["visit=a;visit=a"], None),
+            (["visit=a", "visit=b"], None),
+            (["visit=a; visit"], None),
+            (["visits=a"], None),
+            ([f"visit={'a' * 201}"], None),
+            ([], None),
+        ],
+    )
+    def test_two_cookies_of_a_name_are_none(self, lines, found):
+        headers = [(b"cookie", line.encode()) for line in lines]
+        assert cookie_of(Request({"type": "http", "headers": headers}), "visit") == found
 
     def test_a_session_that_was_planted_is_never_taken_over(self, world):
         client = world.client()
@@ -225,6 +316,68 @@ class TestPasswords:
         assert len(told) == 1
         now[0] += 901
         assert accounts.visitor(accounts.sign_in("ana", "correct horse battery")[0]).name == "ana"
+
+    @pytest.mark.long
+    def test_a_lock_ends_whatever_is_tried_during_it(self, alone):
+        accounts, _, now = alone
+        right, began = "correct horse battery", now[0]
+
+        def may(password):
+            try:
+                return bool(accounts.sign_in("ana", password))
+            except Problem:
+                return False
+
+        assert not any(may("wrong") for _ in range(5))
+        for later in (1, 450, 899):
+            now[0] = began + later
+            assert not may(right)
+            assert not may("wrong")
+            with pytest.raises(Problem):
+                accounts.change_password("ana", "another long password", current=right)
+        now[0] = began + 901
+        assert not any(may("wrong") for _ in range(4))  # Counting began anew.
+        assert may(right)
+        assert not any(may("wrong") for _ in range(4))
+        assert may(right)  # It was counted anew after signing in, too.
+
+    @pytest.mark.long
+    def test_what_is_typed_as_a_name_is_not_kept(self, alone):
+        """It may be a password."""
+        accounts, state, _ = alone
+        for name in ("my secret passw0rd", "ANA", "ana"):
+            for _ in range(6):
+                with pytest.raises(Problem):
+                    accounts.sign_in(name, "wrong")
+        said = [one for one in state.decisions() if one["what"] == "sign in"]
+        assert {(one["about"], one["outcome"]) for one in said} == {
+            ("", "refused"),
+            ("ana", "refused"),
+            ("ana", "locked"),
+        }
+        stored = state.path.read_bytes() + state.path.with_name("state.db-wal").read_bytes()
+        for hidden in ("my secret passw0rd", hashlib.sha256(b"my secret passw0rd").hexdigest()[:16], "ANA"):
+            assert hidden.encode() not in stored
+
+    @pytest.mark.long
+    def test_an_invitation_replaces_a_forgotten_password_and_voids_the_others(self, world):
+        accounts = world.server.accounts
+        accounts.set_password("reader", "the forgotten password")
+        older = accounts.invite("reader", by="test")
+        client = world.browser("reader")
+        page = client.get("/account")
+        assert 'name="current"' not in page.text
+        data = {"form_token": form_token(page), "password": "a new long password"}
+        assert client.post("/account", data=data).headers["location"] == "/login"
+        with pytest.raises(Problem):
+            accounts.accept(older)
+        client = world.client()
+        data = {"form_token": form_token(client.get("/login")), "name": "reader", "password": "a new long password"}
+        assert client.post("/login", data=data).status_code == 303
+        page = client.get("/account")  # This visit began by a password.
+        assert 'name="current"' in page.text
+        data = {"form_token": form_token(page), "password": "yet another password"}
+        assert client.post("/account", data=data).status_code == 422
 
     def test_a_clock_that_jumps_back_revives_nothing(self, alone):
         accounts, state, now = alone
@@ -287,6 +440,26 @@ class TestDecisions:
         assert ("analyst", "release", "queued", number) in said
         assert ("analyst", "release", "answered", number) in said
         assert "SELECT" not in str(log)
+
+    @pytest.mark.long
+    def test_the_log_has_the_data_sets_that_one_sees(self, world):
+        for name in DATASETS:
+            world.client("owner").post(f"/v1/datasets/{name}/releases", json=COUNT)
+        some = {"two": ["two"], "two, three": ["two", "three"], "none": []}
+        seen = {
+            "auditor": {"one"},
+            "owner": {"", *DATASETS},
+            "two": {"two"},
+            "two, three": {"two", "three"},
+            "none": set(),
+        }
+        for who, expected in seen.items():
+            client = world.client(None if who in some else who)
+            if who in some:
+                client.headers["authorization"] = f"Bearer {world.token('owner', datasets=some[who])}"
+            log = client.get("/v1/log?limit=200").json()
+            assert {one["dataset"] for one in log["decisions"]} == expected, who
+            assert log["holds"]
 
     def test_a_changed_log_or_a_second_server_keeps_the_server_from_starting(self, tmp_path):
         prepare(tmp_path)

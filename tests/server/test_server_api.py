@@ -146,8 +146,12 @@ def test_a_job_that_was_queued_when_the_server_ended_is_answered_by_the_next(tmp
 
 def test_the_document_names_every_endpoint_and_no_budget_can_be_reset(world):
     document = world.client().get("/v1/openapi.json").json()
-    assert {(path, method) for path, found in document["paths"].items() for method in found} == {
-        (endpoint.path, endpoint.method.lower()) for endpoint in ENDPOINTS
+    served = {
+        (route.path, method.lower())
+        for route in world.app._app.routes
+        for method in route.methods - {"HEAD"}
+        if route.path.startswith("/v1") and route.path != "/v1/openapi.json"
     }
+    assert {(path, method) for path, found in document["paths"].items() for method in found} == served
     changing = {endpoint.operation for endpoint in ENDPOINTS if endpoint.method != "GET"}
     assert changing == {"estimate", "dummy", "release"}

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+import socket
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 
 import pytest
+import uvicorn
 from server_world import CLINICS, COUNT, HOST, form_token, prepare, running
 from starlette.testclient import TestClient
 
 from discreet.errors import LedgerDamaged
 from discreet.query.workers.worker_engine import WorkerEngine
-from discreet.server.http_limits import HttpLimits, RateLimit
+from discreet.server.app import waited
+from discreet.server.http_limits import HttpLimits, RateLimit, _network
+from discreet.server.listener import ServerSettings, web_config
 from discreet.server.problems import Problem
 
 ESCAPES = Path(__file__).parents[1] / "query" / "parse" / "escapes.txt"
@@ -207,6 +216,109 @@ class TestRates:
             client = world.client("analyst")
             codes = [client.post("/v1/datasets/one/releases?wait=0", json=COUNT).status_code for _ in range(12)]
             assert codes == [202] * 8 + [429] * 4
+
+
+class TestConnections:
+    """One client cannot take the places of everybody."""
+
+    @staticmethod
+    @contextmanager
+    def listening(folder, limits, **more):
+        prepare(folder)
+        with running(folder, names=("one",), **more) as world:
+            settings = ServerSettings(state=folder / "server.db", **more)
+            bound = socket.create_server(("127.0.0.1", 0))
+            web = uvicorn.Server(web_config(world.app, settings, limits))
+            thread = Thread(target=web.run, kwargs={"sockets": [bound]}, daemon=True)
+            thread.start()
+            try:
+                yield lambda: socket.create_connection(bound.getsockname(), timeout=60)
+            finally:
+                web.should_exit = True
+                thread.join(60)
+
+    @staticmethod
+    def is_closed(connection):
+        try:
+            return connection.recv(1) == b""
+        except ConnectionError:
+            return True
+
+    @staticmethod
+    def is_answered(connection):
+        connection.sendall(b"GET /problems HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        return connection.recv(15) == b"HTTP/1.1 200 OK"
+
+    def answered(self, connect):
+        """A connection that was answered, as soon as the server takes one."""
+        for _ in range(600):
+            connection = connect()
+            with suppress(ConnectionError):
+                if self.is_answered(connection):
+                    return connection
+        raise AssertionError("nothing was answered")
+
+    def test_whoever_does_not_say_what_they_ask_is_cut_off(self, tmp_path):
+        with self.listening(tmp_path, HttpLimits(head_seconds=0.3)) as connect:
+            silent, slow = connect(), connect()
+            with suppress(ConnectionError):
+                slow.sendall(b"GET /problems HTTP/1.1\r\nhost:")
+            assert self.is_closed(silent)
+            assert self.is_closed(slow)
+
+    @pytest.mark.long
+    def test_nor_after_a_first_request(self, tmp_path):
+        with self.listening(tmp_path, HttpLimits(head_seconds=1.0)) as connect:
+            connection, page = self.answered(connect), b""
+            while b"</html>" not in page:
+                page += (more := connection.recv(1 << 16))
+                assert more
+            connection.sendall(b"GET /pro")  # After it uvicorn itself would wait for ever.
+            assert self.is_closed(connection)
+
+    def test_an_address_has_a_few_places_and_gets_them_back(self, tmp_path):
+        limits = HttpLimits(head_seconds=600.0, connections_of_address=2)
+        with self.listening(tmp_path, limits) as connect:
+            first, second, third = connect(), connect(), connect()
+            assert self.is_closed(third)
+            assert self.is_answered(second)
+            first.close()
+            second.close()
+            assert self.answered(connect)  # Once the server has seen it.
+
+    def test_a_proxy_has_as_many_as_it_wants(self, tmp_path):
+        limits = HttpLimits(head_seconds=600.0, connections_of_address=2)
+        with self.listening(tmp_path, limits, behind_proxy=True) as connect:
+            held = [connect() for _ in range(5)]
+            assert all(map(self.is_answered, held))
+
+    def test_a_network_of_ipv6_is_one_address(self):
+        assert _network(("2001:db8::1", 1)) == _network(("2001:db8::ffff:1", 2)) != _network(("2001:db8:0:1::1", 1))
+        assert _network(("192.0.2.1", 1)) != _network(("192.0.2.2", 1))
+
+    @pytest.mark.long
+    def test_an_account_has_a_few_requests_that_wait(self, tmp_path):
+        prepare(tmp_path)
+        with running(tmp_path, names=("one",)) as world:
+            world.server.jobs._stopping = True  # Nobody takes it.
+            number = world.client("analyst").post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+            caller, job = world.server.accounts.bearer(world.tokens["analyst"]), world.server.jobs.get(number)
+
+            async def tried():
+                wait = partial(waited, world.server, job=job, seconds=600.0)
+                held = [asyncio.create_task(wait(caller)) for _ in range(8)]
+                _, still = await asyncio.wait(held, timeout=1)
+                assert len(still) == 8
+                async with asyncio.timeout(60):
+                    assert not (await wait(caller)).is_over  # At once, and without the answer.
+                other = asyncio.create_task(wait(replace(caller, name="owner")))
+                _, still = await asyncio.wait([other], timeout=1)
+                assert still == {other}
+                world.server.jobs.over(number).set_result(None)
+                await asyncio.gather(*held, other)
+                assert not world.server._waiting
+
+            asyncio.run(tried())
 
 
 class TestPlaces:

@@ -8,13 +8,16 @@ from threading import Event
 
 import pytest
 from server_world import COUNT, prepare, running
+from starlette.datastructures import Headers
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.query import read_policy
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.server.datasets import open_shelf, trial_seconds
+from discreet.server.http_limits import HttpLimits, RequestGate
 from discreet.server.jobs import _until_moment
 from discreet.server.listener import ServerSettings
+from discreet.server.problems import Problem
 
 
 class SlowClock:
@@ -183,9 +186,27 @@ class TestSettings:
         for host in ("0.0.0.0", "192.0.2.1", "::", "server.example"):
             with pytest.raises(Refused, match="TLS"):
                 ServerSettings(state=tmp_path / "s.db", host=host)
+            with pytest.raises(Refused, match="TLS"):
+                ServerSettings(state=tmp_path / "s.db", host=host, behind_proxy=True)
+            pair = {"certificate": tmp_path / "c.pem", "key": tmp_path / "k.pem"}
+            ServerSettings(state=tmp_path / "s.db", host=host, **pair)
+        for host in ("127.0.0.1", "localhost", "::1"):
             ServerSettings(state=tmp_path / "s.db", host=host, behind_proxy=True)
         with pytest.raises(InvalidParameter):
             ServerSettings(state=tmp_path / "s.db", certificate=tmp_path / "c.pem")
+
+    def test_ipv6_addresses_are_known_as_browsers_say_them(self, tmp_path):
+        pair = {"certificate": tmp_path / "c.pem", "key": tmp_path / "k.pem"}
+        for host in ("2001:db8::7", "2001:DB8:0:0::7", "[2001:db8::7]"):
+            settings = ServerSettings(state=tmp_path / "s.db", host=host, **pair)
+            assert "[2001:db8::7]" in settings.hosts
+            assert settings.address(443) == "https://[2001:db8::7]:443"
+            gate = RequestGate(None, hosts=settings.hosts, limits=HttpLimits(), tls=True)
+            for said in ("[2001:db8::7]", "[2001:db8::7]:443"):
+                gate._check_host(Headers({"host": said}))
+            for said in ("2001:db8::7", "[2001:db8::8]:443", "[2001:db8::7"):
+                with pytest.raises(Problem):
+                    gate._check_host(Headers({"host": said}))
 
     def test_a_state_that_others_may_read_is_refused(self, tmp_path):
         prepare(tmp_path)

@@ -114,6 +114,7 @@ ANSWERS: Mapping[str, Any] = {
     "token revoke": TokenList,
     "user add": NewSecret,
     "user disable": PeopleList,
+    "user grant": PeopleList,
     "user invite": NewSecret,
     "user list": PeopleList,
     "version": Version,

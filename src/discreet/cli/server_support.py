@@ -75,10 +75,16 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
 
 
 def _first_run(accounts: Accounts) -> str | None:
-    """Add an owner where there is nobody yet, and return how they sign in first."""
+    """Add an owner where there is none yet, and return how they sign in first."""
     from discreet.server.accounts import AccountRole
 
-    return accounts.add("owner", AccountRole.OWNER, (), by="first run") if not accounts.people() else None
+    people = accounts.people()
+    if any(one["role"] == AccountRole.OWNER.value for one in people):
+        return None
+    if any(one["name"].casefold() == "owner" for one in people):
+        note("nobody is an owner: add one with `discreet user add NAME --role owner`")
+        return None
+    return accounts.add("owner", AccountRole.OWNER, (), by="first run")
 
 
 @contextmanager

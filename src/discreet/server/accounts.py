@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -57,7 +57,7 @@ SCOPES = ("read", "ask", "release", "audit")
 _ALL = frozenset(AccountRole)
 _ASKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.ANALYST, AccountRole.AGENT})
 _CHECKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR})
-# The whole of who may do what. An address without an operation here cannot be served; a test tries every role on all.
+# The whole of who may do what. An address without an operation here cannot be served; tests try every role on all.
 OPERATIONS: Mapping[str, Operation] = {
     "me": Operation(_ALL, "read"),
     "datasets": Operation(_ALL, "read"),
@@ -86,6 +86,7 @@ class Caller:
     scopes: frozenset[str] = frozenset(SCOPES)
     token: str | None = None  # its public part
     form_token: str | None = None  # what a form of this visit must send; None for a token
+    invited: bool = False  # whether this visit began by an invitation
 
     def check(self, operation: str, dataset: str | None = None) -> None:
         """Refuse what this caller may not do. A data set that they may not see is one that is not there."""
@@ -243,6 +244,23 @@ class Accounts:
             raise InvalidParameter("there is no such token: see `discreet token list`")
         self._state.decide(by, "token revoke", about=public)
 
+    def grant(self, name: str, datasets: Iterable[str], *, revoke: bool = False, by: str) -> None:
+        """Grant somebody data sets, or take them back; what was asked before stays on record."""
+        if self._person(name)["role"] == AccountRole.OWNER.value:
+            raise InvalidParameter("an owner sees every data set: nothing is granted to them or taken back")
+        named = sorted({check_name(dataset, name="dataset") for dataset in datasets})
+        if not named:
+            raise InvalidParameter("no data set was named: say --dataset, once or several times")
+        change = (
+            "DELETE FROM grants WHERE name = ? AND dataset = ?"
+            if revoke
+            else "INSERT OR IGNORE INTO grants VALUES (?, ?)"
+        )
+        with self._state.changing() as database:
+            database.executemany(change, [(name, dataset) for dataset in named])
+        for dataset in named:
+            self._state.decide(by, "user revoke" if revoke else "user grant", dataset=dataset, about=name)
+
     def disable(self, name: str, *, by: str) -> None:
         """Let somebody do nothing any more; what they asked stays on record."""
         self._person(name)
@@ -266,26 +284,30 @@ class Accounts:
         """Tell whether somebody set a password."""
         return self._person(name)["password"] is not None
 
-    def change_password(self, name: str, password: str, *, current: str) -> None:
-        """Set a password; whoever has one says it first, so that a browser that is left open gives no account away."""
-        stored, about = self._person(name)["password"], _digest(name.casefold())
-        if stored is not None and (self._is_locked(about) or not _matches(stored, current[:_LONGEST_PASSWORD])):
-            self._failed(about)
+    def change_password(self, name: str, password: str, *, current: str, invited: bool = False) -> None:
+        """Set a password; whoever has one says it first, so that a browser that is left open gives no account away.
+
+        Whoever came by an invitation does not: it is how a forgotten password is replaced.
+        """
+        stored = None if invited else self._person(name)["password"]
+        if stored is not None and (not _matches(stored, current[:_LONGEST_PASSWORD]) or self._is_locked(name)):
+            self._failed(name)
             raise Problem("invalid", "the current password is wrong, or signing in is locked for a while")
         self.set_password(name, password)
 
-    def _is_locked(self, about: str) -> bool:
-        row = self._state.row("SELECT locked_until FROM failures WHERE about = ?", about)
+    def _is_locked(self, name: str) -> bool:
+        row = self._state.row("SELECT locked_until FROM failures WHERE name = ?", name)
         return row is not None and row["locked_until"] > self._state.now()
 
     def set_password(self, name: str, password: str) -> None:
-        """Set a password; all visits of this person end."""
+        """Set a password; all visits of this person end, and invitations that were not used are void."""
         if not _LEAST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
             raise Problem("invalid", f"a password has at least {_LEAST_PASSWORD} letters")
         hashed = _hashed(password)
         with self._state.changing() as database:
             database.execute("UPDATE people SET password = ? WHERE name = ?", (hashed, name))
             database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            database.execute("UPDATE tokens SET revoked = 1 WHERE name = ? AND kind = 'invitation'", (name,))
         self._state.decide(name, "password set")
 
     # --- signing in ---
@@ -295,14 +317,13 @@ class Accounts:
 
         A wrong name, a wrong password and a lock-out look the same, and take as long.
         """
-        about = _digest(name.casefold())
         person = self._state.row("SELECT * FROM people WHERE name = ? AND disabled = 0", name)
         stored = None if person is None else person["password"]
         right = _matches(stored or nobodys_password(), password[:_LONGEST_PASSWORD]) and stored is not None
-        if not right or person is None or self._is_locked(about):
-            self._failed(about)
+        if not right or person is None or self._is_locked(name):
+            self._failed("" if person is None else name)
             raise Problem("not-signed-in", "name or password is wrong, or signing in is locked for a while")
-        return self._begin(person["name"], "password", about)
+        return self._begin(name, "password")
 
     def accept(self, invitation: str) -> tuple[str, str]:
         """Begin a visit with an invitation, which is used up."""
@@ -311,29 +332,36 @@ class Accounts:
             used = database.execute("UPDATE tokens SET revoked = 1 WHERE id = ? AND revoked = 0", (row["id"],)).rowcount
         if not used:
             raise Problem("not-signed-in", "this invitation is not known, was used, or has expired")
-        return self._begin(row["name"], "invitation", _digest(row["name"].casefold()))
+        return self._begin(row["name"], "invitation")
 
-    def _begin(self, name: str, by: str, about: str) -> tuple[str, str]:
+    def _begin(self, name: str, by: str) -> tuple[str, str]:
         """Begin a visit under a new secret: what a browser brought with it is never taken over."""
         cookie, form_token, now = secret(), secret(), self._state.now()
         with self._state.changing() as database:
             database.execute("DELETE FROM visits WHERE until < ?", (now,))
-            database.execute("DELETE FROM failures WHERE about = ?", (about,))
+            database.execute("DELETE FROM failures WHERE name = ?", (name,))
             database.execute(
-                "INSERT INTO visits VALUES (?, ?, ?, ?)", (_digest(cookie), name, form_token, now + _VISIT)
+                "INSERT INTO visits VALUES (?, ?, ?, ?, ?)", (_digest(cookie), name, form_token, by, now + _VISIT)
             )
         self._state.decide(name, "sign in", about=by)
         return cookie, form_token
 
-    def _failed(self, about: str) -> None:
+    def _failed(self, name: str) -> None:
+        """Count a failure of an account. Whatever else was typed, maybe a password, is nobody's: the empty name.
+
+        Tries during a lock do not prolong it, and after it counting begins anew. The same is written in every case,
+        so that it takes as long.
+        """
         now = self._state.now()
         with self._state.changing() as database:
             database.execute("DELETE FROM failures WHERE last < ?", (now - 86_400,))
-            row = database.execute("SELECT count FROM failures WHERE about = ?", (about,)).fetchone()
-            count = 1 + (0 if row is None else row["count"])
-            until = now + _LOCKED if count >= _MOST_FAILURES else 0.0
-            database.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (about, count, now, until))
-        self._state.decide("", "sign in", outcome="locked" if until else "refused", about=about[:16])
+            row = database.execute("SELECT * FROM failures WHERE name = ?", (name,)).fetchone()
+            count, last, until = (0, now, 0.0) if row is None else (row["count"], row["last"], row["locked_until"])
+            if until <= now:
+                count, last = 1 if until else count + 1, now
+                until = now + _LOCKED if count >= _MOST_FAILURES else 0.0
+            database.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (name, count, last, until))
+        self._state.decide("", "sign in", outcome="locked" if until and name else "refused", about=name)
 
     def sign_out(self, cookie: str, *, name: str) -> None:
         """End a visit."""
@@ -350,7 +378,7 @@ class Accounts:
         # Agents are programs, and come with tokens that have a cap.
         if caller is None or caller.role is AccountRole.AGENT:
             return None
-        return Caller(name=caller.name, role=caller.role, granted=caller.granted, form_token=row["form_token"])
+        return replace(caller, form_token=row["form_token"], invited=row["began_by"] == "invitation")
 
     def bearer(self, token: str) -> Caller:
         """Return who sends a token."""

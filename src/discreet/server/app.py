@@ -12,10 +12,10 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from http.cookies import CookieError, SimpleCookie
 from typing import Any, final
 
 from anyio import CapacityLimiter, to_thread
@@ -55,6 +55,7 @@ __all__ = [
 COOKIE = "discreet_visit"
 _MOST_AT_ONCE = 4  # requests of an account that are computed at the same time
 _LONGEST_WAIT = 60.0  # seconds that a request waits for a release
+_MOST_WAITING = 8  # requests of an account that wait for releases at the same time
 
 
 @final
@@ -75,7 +76,7 @@ class Server:
         self.secure = secure  # whether cookies go over TLS only
         self.rates = RateLimit(limits.per_second, limits.burst)
         self.sign_ins = RateLimit(limits.sign_ins_per_second, limits.sign_in_burst)
-        self._threads, self._busy = CapacityLimiter(12), Counter[str]()
+        self._threads, self._busy, self._waiting = CapacityLimiter(12), Counter[str](), Counter[str]()
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run what reads files or computes outside of the loop that serves everybody."""
@@ -93,6 +94,21 @@ class Server:
             self._busy[caller.name] -= 1
             self._busy += Counter()  # Forgets who has none.
 
+    async def wait_for(self, caller: Caller, over: Future[None], seconds: float) -> None:
+        """Wait for so long, or not at all where an account has many requests that wait: connections are everybody's."""
+        if self._waiting[caller.name] >= _MOST_WAITING:
+            return
+        self._waiting[caller.name] += 1
+        try:
+            await asyncio.wait({asyncio.wrap_future(over)}, timeout=seconds)
+        finally:
+            self._waiting[caller.name] -= 1
+            self._waiting += Counter()
+
+    def cookie_name(self, name: str) -> str:
+        """Return what a cookie is called: over TLS browsers let nobody else set one with this prefix."""
+        return f"__Host-{name}" if self.secure else name
+
     def caller(self, request: Request) -> Caller:
         """Return who asks, by a token or by the cookie of a visit, and count the request."""
         said = request.headers.get("authorization")
@@ -103,7 +119,7 @@ class Server:
                 raise Problem("not-signed-in", "send the token as Authorization: Bearer …")
             found: Caller | None = self._bearer(token.strip(), address)
         else:
-            cookie = cookie_of(request)
+            cookie = cookie_of(request, self.cookie_name(COOKIE))
             found = None if cookie is None else self.accounts.visitor(cookie)
         if found is None:
             self.rates.take(f"address {address}")
@@ -125,13 +141,10 @@ class Server:
             raise Problem("wrong-form-token")
 
 
-def cookie_of(request: Request) -> str | None:
-    """Return the cookie of a visit; two of them, or one that cannot be read, are none."""
-    lines = request.headers.getlist("cookie")
-    try:
-        found = [one[COOKIE].value for line in lines if COOKIE in (one := SimpleCookie(line))]
-    except CookieError:
-        return None
+def cookie_of(request: Request, name: str) -> str | None:
+    """Return the cookie of a name; two of them are none, wherever they stand: one of them could be planted."""
+    said = [part.partition("=") for line in request.headers.getlist("cookie") for part in line.split(";")]
+    found = [value.strip() for key, _, value in said if key.strip() == name]
     return found[0] if len(found) == 1 and len(found[0]) <= 200 else None
 
 
@@ -302,7 +315,8 @@ def _ledger(call: ApiCall) -> Any:
 
 def _log(call: ApiCall) -> Any:
     state = call.server.state
-    return {"holds": state.decisions_hold(), "decisions": state.decisions(before=call.before, most=call.most)}
+    found = state.decisions(before=call.before, most=call.most, only=call.caller.granted)
+    return {"holds": state.decisions_hold(), "decisions": found}
 
 
 @final
@@ -423,7 +437,7 @@ ENDPOINTS = (
         path="/v1/log",
         operation="log",
         handler=_log,
-        summary="Decisions, the newest first",
+        summary="Decisions about the data sets that this account sees, the newest first; an owner's are all",
         answer=models.LogModel,
         query=_PAGED,
     ),
@@ -444,12 +458,13 @@ def problem_response(problem: Problem) -> Response:
 
 async def answer_endpoint(server: Server, endpoint: Endpoint, request: Request) -> Response:
     """Answer a request at an endpoint, or say what the problem is."""
-    name = ""
+    name, about = "", ""
     try:
         caller = await server.in_thread(lambda: server.caller(request))
         name = caller.name
         dataset = request.path_params.get("dataset")
-        caller.check(endpoint.operation, None if dataset is None else server.shelf[dataset].name)
+        about = "" if dataset is None else server.shelf[dataset].name
+        caller.check(endpoint.operation, about or None)
         if endpoint.method != "GET":
             server.check_form(request, caller, request.headers.get("x-form-token"))
         body = None if endpoint.body is None else await _read_body(endpoint.body, request)
@@ -462,7 +477,7 @@ async def answer_endpoint(server: Server, endpoint: Endpoint, request: Request) 
             raise
         problem = problem_of(error)
         if problem.kind.code in ("forbidden", "wrong-form-token"):
-            server.state.decide(name, endpoint.operation, outcome=problem.kind.code)
+            server.state.decide(name, endpoint.operation, dataset=about, outcome=problem.kind.code)
         return problem_response(problem)
 
 
@@ -482,7 +497,7 @@ async def _finished(server: Server, found: Any, call: ApiCall) -> Response:
         return found
     if not isinstance(found, Job):
         return JSONResponse(found)
-    job = await waited(server, found, call.number("wait", 30, least=0, most=_LONGEST_WAIT))
+    job = await waited(server, call.caller, found, call.number("wait", 30, least=0, most=_LONGEST_WAIT))
     if job.problem is not None and call.body is not None:
         return problem_response(job.problem)
     document = await server.in_thread(lambda: models.release_document(job))
@@ -490,11 +505,11 @@ async def _finished(server: Server, found: Any, call: ApiCall) -> Response:
     return JSONResponse(document, status_code=200 if job.is_over else 202, headers=headers)
 
 
-async def waited(server: Server, job: Job, seconds: float) -> Job:
+async def waited(server: Server, caller: Caller, job: Job, seconds: float) -> Job:
     """Wait until a release is over, or for so long; nobody else waits with it."""
     over = server.jobs.over(job.id)
     if over is not None and seconds > 0:
-        await asyncio.wait({asyncio.wrap_future(over)}, timeout=seconds)
+        await server.wait_for(caller, over, seconds)
     found: Job = await server.in_thread(lambda: server.jobs.get(job.id))
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import json
 import time
 from collections import OrderedDict
@@ -16,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.server.problems import MEDIA_TYPE, Problem
 
-__all__ = ["HttpLimits", "RateLimit", "RequestGate"]
+__all__ = ["HttpLimits", "RateLimit", "RequestGate", "limited_connections"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -45,6 +46,9 @@ class HttpLimits:
     burst: int = 60
     sign_ins_per_second: float = 0.5
     sign_in_burst: int = 10
+    connections: int = 500
+    connections_of_address: int = 64  # Behind a proxy all have its address, and it limits them.
+    head_seconds: float = 10.0  # until a request has said what it asks for
 
 
 @final
@@ -71,6 +75,52 @@ class RateLimit:
         full = self._burst / self._per_second
         while self._buckets and now - next(iter(self._buckets.values()))[1] > full:
             self._buckets.popitem(last=False)
+
+
+def limited_connections(limits: HttpLimits, *, each_address: bool) -> type[asyncio.Protocol]:
+    """Return uvicorn's protocol, with a limit for each address and one of time for the head of a request.
+
+    Without them idle connections of one client would take the places of everybody. A network of IPv6, of 2⁶⁴ addresses,
+    is one address: a single machine has them all.
+    """
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class LimitedConnection(H11Protocol):
+        _late: asyncio.TimerHandle | None = None
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            own = _network(self.client)
+            same = sum(_network(getattr(one, "client", None)) == own for one in self.connections)
+            if each_address and same > limits.connections_of_address:
+                transport.abort()
+            else:
+                self._late = self.loop.call_later(limits.head_seconds, transport.abort)
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            # A head that comes in parts has no more time. Between requests uvicorn waits, until some of one came.
+            if self.conn.their_state is not h11.IDLE:
+                self._in_time()
+            elif self._late is None:
+                self._late = self.loop.call_later(limits.head_seconds, self.transport.abort)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._in_time()
+            super().connection_lost(exc)
+
+        def _in_time(self) -> None:
+            if self._late is not None:
+                self._late.cancel()
+                self._late = None
+
+    return LimitedConnection
+
+
+def _network(client: tuple[str, int] | None) -> str:
+    host = client[0] if client is not None else ""
+    return ":".join(ipaddress.ip_address(host).exploded.split(":")[:4]) if ":" in host else host
 
 
 @final

@@ -1,6 +1,6 @@
 """A server from its parts: state, data sets, jobs, routes; and the process that listens.
 
-It listens on loopback unless TLS is set up here or by a proxy: passwords and answers do not travel in the clear.
+It listens on loopback unless it has a certificate, behind a proxy too: passwords and answers go nowhere in the clear.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, final
 from discreet.errors import InvalidParameter, MissingLibrary, Refused
 from discreet.query.session.policy_file import Policy
 
-__all__ = ["ServerSettings", "demo_folder", "listen", "opened_server", "policy_files", "web_app"]
+__all__ = ["ServerSettings", "demo_folder", "listen", "opened_server", "policy_files", "web_app", "web_config"]
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SLOWEST_HEADERS = 16 << 10  # bytes of a request's head
@@ -45,11 +45,12 @@ class ServerSettings:
             raise InvalidParameter("--workers is from 1 to 32")
         if not 0 <= self.port <= 65_535:
             raise InvalidParameter("--port is from 0 to 65535")
-        if not (self.is_private or _is_loopback(self.host)):
+        if self.certificate is None and not _is_loopback(self.host):
             raise Refused(
                 "the server listens on other machines' side without TLS",
                 reason="passwords, tokens and answers would travel in the clear",
-                way_out="say --tls-certificate and --tls-key; or --behind-proxy, if a proxy here has TLS",
+                way_out="say --tls-certificate and --tls-key; or --behind-proxy on a loopback --host, if a proxy on"
+                " this machine has TLS, with --name for the name that it is known by",
             )
 
     @property
@@ -60,12 +61,21 @@ class ServerSettings:
     @property
     def hosts(self) -> tuple[str, ...]:
         """The names that it goes by."""
-        return (*_LOOPBACK_NAMES, self.host, *self.names)
+        return (*_LOOPBACK_NAMES, *map(_as_browsers_say, (self.host, *self.names)))
 
     def address(self, port: int) -> str:
         """Return where people find it."""
-        name = self.names[0] if self.names else self.host
+        name = _as_browsers_say(self.names[0] if self.names else self.host)
         return f"{'https' if self.certificate is not None else 'http'}://{name}:{port}"
+
+
+def _as_browsers_say(host: str) -> str:
+    """Write an IPv6 address in its shortest form and in brackets; any other name as it is."""
+    try:
+        found = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
+    except ValueError:
+        return host
+    return f"[{found}]" if found.version == 6 else host
 
 
 def _is_loopback(host: str) -> bool:
@@ -146,26 +156,36 @@ def listen(server: Any, settings: ServerSettings, ready: Callable[[str], None]) 
 
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.create_server((settings.host, settings.port), family=family)
-    config = uvicorn.Config(
-        web_app(server, settings),
+    config = web_config(web_app(server, settings), settings)
+    server.jobs.start()
+    ready(settings.address(bound.getsockname()[1]))
+    uvicorn.Server(config).run(sockets=[bound])
+
+
+def web_config(app: Any, settings: ServerSettings, limits: Any = None) -> Any:
+    """Return how uvicorn serves the application."""
+    import uvicorn
+
+    from discreet.server.http_limits import HttpLimits, limited_connections
+
+    limits = limits or HttpLimits()
+    return uvicorn.Config(
+        app,
         log_config=None,  # Paths and times of requests are in no log: decisions are, in the state.
         access_log=False,
         server_header=False,
         proxy_headers=settings.behind_proxy,
-        forwarded_allow_ips="127.0.0.1" if settings.behind_proxy else "",
+        forwarded_allow_ips=["127.0.0.1", "::1"] if settings.behind_proxy else [],
         timeout_keep_alive=20,
         timeout_graceful_shutdown=10,
-        limit_concurrency=500,
+        limit_concurrency=limits.connections,
         h11_max_incomplete_event_size=_SLOWEST_HEADERS,
         ws="none",
-        http="h11",
+        http=limited_connections(limits, each_address=not settings.behind_proxy),
         lifespan="off",
         ssl_certfile=None if settings.certificate is None else str(settings.certificate),
         ssl_keyfile=None if settings.key is None else str(settings.key),
     )
-    server.jobs.start()
-    ready(settings.address(bound.getsockname()[1]))
-    uvicorn.Server(config).run(sockets=[bound])
 
 
 def _check_libraries() -> None:

@@ -148,13 +148,18 @@ def _tied(before: str) -> str:
     return hmac.new(_PER_PROCESS.encode(), before.encode(), sha256).hexdigest()
 
 
-def _login_page(problem: Problem | None = None) -> Response:
+def _login_page(server: Server, problem: Problem | None = None) -> Response:
     before = secret()
     told = None if problem is None else problem.document()
     status = 200 if problem is None else problem.kind.status
     made = _page("login.html", status=status, form_token=_tied(before), problem=told)
-    made.set_cookie(_BEFORE, before, httponly=True, samesite="strict", path="/login", max_age=3600)
+    _set_cookie(server, made, _BEFORE, before, max_age=3600)
     return made
+
+
+def _set_cookie(server: Server, made: Response, name: str, value: str, *, max_age: int | None = None) -> None:
+    whole, secure = server.cookie_name(name), server.secure
+    made.set_cookie(whole, value, httponly=True, samesite="strict", secure=secure, path="/", max_age=max_age)
 
 
 def _login(server: Server) -> Callable[[Request], Any]:
@@ -162,12 +167,12 @@ def _login(server: Server) -> Callable[[Request], Any]:
         try:
             if request.method == "GET":
                 server.rates.take(f"address {request.client.host if request.client else ''}")
-                return _login_page()
+                return _login_page(server)
             return await _signed_in(server, request)
         except BaseException as error:
             if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
                 raise
-            return _login_page(problem_of(error))
+            return _login_page(server, problem_of(error))
 
     return answered
 
@@ -176,7 +181,8 @@ async def _signed_in(server: Server, request: Request) -> Response:
     server.sign_ins.take(f"address {request.client.host if request.client else ''}")
     check_origin(request)
     form = await _form(request)
-    if not hmac.compare_digest(form.get("form_token", "").encode(), _tied(request.cookies.get(_BEFORE, "")).encode()):
+    before = cookie_of(request, server.cookie_name(_BEFORE)) or ""
+    if not before or not hmac.compare_digest(form.get("form_token", "").encode(), _tied(before).encode()):
         raise Problem("wrong-form-token", "the page was open for too long: try again")
     invitation = form.get("invitation", "").strip()
     name, password = form.get("name", "").strip()[:100], form.get("password", "")
@@ -187,26 +193,28 @@ async def _signed_in(server: Server, request: Request) -> Response:
     )
     cookie, _ = await server.in_thread(begin)
     made = RedirectResponse("/account" if invitation else "/ask", status_code=303)
-    made.set_cookie(COOKIE, cookie, httponly=True, samesite="strict", secure=server.secure, path="/")
+    _set_cookie(server, made, COOKIE, cookie)
     return made
 
 
 def _logout(visit: Visit) -> Response:
-    cookie = cookie_of(visit.request)
+    cookie = cookie_of(visit.request, visit.server.cookie_name(COOKIE))
     if cookie is not None:
         visit.server.accounts.sign_out(cookie, name=visit.caller.name)
     made = RedirectResponse("/login", status_code=303)
-    made.delete_cookie(COOKIE, path="/")
+    _set_cookie(visit.server, made, COOKIE, "", max_age=0)
     return made
 
 
 def _account(visit: Visit) -> Response:
-    accounts, name = visit.server.accounts, visit.caller.name
-    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": accounts.has_password(name)}
+    accounts, name, invited = visit.server.accounts, visit.caller.name, visit.caller.invited
+    known = accounts.has_password(name) and not invited
+    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": known}
     if visit.request.method == "GET":
         return visit.page("account.html", problem=None, **told)
     try:
-        accounts.change_password(name, visit.form.get("password", ""), current=visit.form.get("current", ""))
+        current = visit.form.get("current", "")
+        accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
     except Problem as problem:
         return visit.page("account.html", status=422, problem=problem.document(), **told)
     return RedirectResponse("/login", status_code=303)
@@ -317,7 +325,7 @@ def _release_page(server: Server) -> Callable[[Request], Any]:
         try:
             caller = await server.in_thread(lambda: server.caller(request))
             job = await server.in_thread(lambda: seen_job(server, caller, request.path_params["id"]))
-            await waited(server, job, 5.0)
+            await waited(server, caller, job, 5.0)
         except Problem:
             pass  # The page says it.
         made: Response = await _visited(server, "releases", _one_release)(request)

@@ -12,7 +12,7 @@ import os
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
@@ -37,10 +37,11 @@ CREATE TABLE IF NOT EXISTS tokens (
   revoked INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE TABLE IF NOT EXISTS visits (
-  digest TEXT PRIMARY KEY, name TEXT NOT NULL REFERENCES people, form_token TEXT NOT NULL, until REAL NOT NULL
+  digest TEXT PRIMARY KEY, name TEXT NOT NULL REFERENCES people, form_token TEXT NOT NULL, began_by TEXT NOT NULL,
+  until REAL NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS failures (
-  about TEXT PRIMARY KEY, count INTEGER NOT NULL, last REAL NOT NULL, locked_until REAL NOT NULL
+  name TEXT PRIMARY KEY, count INTEGER NOT NULL, last REAL NOT NULL, locked_until REAL NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS jobs (
   number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, name TEXT NOT NULL,
@@ -114,10 +115,19 @@ class StateFile:
             said = (number, self.now(), who, what, dataset, outcome, about)
             database.execute("INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*said, _chained(before, said)))
 
-    def decisions(self, *, before: int | None = None, most: int = 100) -> list[dict[str, Any]]:
-        """Return the last decisions, the newest first."""
-        last = (1 << 62) if before is None else before
-        found = self.rows("SELECT * FROM decisions WHERE number < ? ORDER BY number DESC LIMIT ?", last, most)
+    def decisions(
+        self, *, before: int | None = None, most: int = 100, only: Iterable[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the last decisions, the newest first: all, or those about some data sets."""
+        last, named = (1 << 62) if before is None else before, None if only is None else json.dumps(sorted(only))
+        found = self.rows(
+            "SELECT * FROM decisions WHERE number < ? AND (? IS NULL OR (dataset <> '' AND dataset IN"
+            " (SELECT value FROM json_each(?)))) ORDER BY number DESC LIMIT ?",
+            last,
+            named,
+            named,
+            most,
+        )
         return [dict(row) for row in found]
 
     def decisions_hold(self) -> bool:

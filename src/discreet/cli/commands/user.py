@@ -52,6 +52,22 @@ def invite(name: _Name, state: _State = _HERE, as_json: AsJson = False) -> None:
         show(NewSecret(name=name, secret=made, use="invitation"), as_json=as_json)
 
 
+@command(user, "grant", example="discreet user grant ana --dataset northmere-stays")
+def grant(
+    name: _Name,
+    dataset: Annotated[list[str], typer.Option("--dataset", help="A data set; several times for several.")],
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take the data sets back.")] = False,
+    state: _State = _HERE,
+    as_json: AsJson = False,
+) -> None:
+    """Grant somebody data sets, or take them back with --revoke; it counts from their next request on."""
+    from discreet.cli.server_support import PeopleList, accounts_of, who_changes
+
+    with accounts_of(state) as accounts:
+        accounts.grant(name, dataset, revoke=revoke, by=who_changes())
+        show(PeopleList.of(accounts), as_json=as_json)
+
+
 @command(user, "list", example="discreet user list")
 def list_people(state: _State = _HERE, as_json: AsJson = False) -> None:
     """List everybody who has an account, their roles and data sets."""
