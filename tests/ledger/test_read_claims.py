@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,33 @@ def test_an_answered_question_is_answered_again_and_not_claimed_again(book: Ledg
         assert isinstance(again, StoredAnswer)
         assert (again.charge, again.text) == (first.charge, "42")
     assert book.spent().charges == 1
+
+
+def test_a_draw_holds_up_nobody_and_is_dropped_if_its_claim_has_failed(book: Ledger) -> None:
+    found = claimed(book, "k")
+
+    def late() -> str:
+        with ThreadPoolExecutor(1) as other:  # Whoever waits for the answer gives up meanwhile.
+            other.submit(book.fail, found).result(timeout=60)
+        return "42"
+
+    with pytest.raises(Refused, match="this claim has ended"):
+        book.store(found, late)
+    assert [one.is_failed for one in book.claims()] == [True]
+    assert kinds(book) == ["open", "charge", "reading", "failed"]
+
+
+@pytest.mark.long
+def test_the_last_charge_is_found_however_much_was_read_and_answered_since(place: Path | str) -> None:
+    """Else "more like the last one" goes away when others' answers are known, which may be before they are told."""
+    other = Account("others", "row", ADD, Budget(1))
+    with Ledger.open(place, ACCOUNT) as book, Ledger.open(place, other) as busy:
+        book.charge(SMALL, relation=ADD, purpose="mine")
+        said = book.money()
+        for number in range(60):
+            busy.store(claimed(busy, f"k{number}"), lambda: "42")
+        assert busy.history()[-1].index > 180
+        assert book.money() == said
 
 
 @pytest.mark.parametrize("again", [{"key": "k"}, {"key": None, "plan": "k"}])

@@ -6,12 +6,13 @@ import asyncio
 import json
 import re
 import socket
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import pytest
 import uvicorn
@@ -19,6 +20,8 @@ from server_world import CLINICS, COUNT, HOST, form_token, prepare, running
 from starlette.testclient import TestClient
 
 from discreet.errors import LedgerDamaged
+from discreet.query.plan.planner import PricedQuery
+from discreet.query.session.plans import Plan
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.server.app import waited
 from discreet.server.http_limits import HttpLimits, RateLimit, _network
@@ -174,6 +177,73 @@ class TestSizes:
                 "/v1/datasets/one/estimate", content=json.dumps(COUNT).encode(), headers={"content-type": kind}
             )
             assert answer.json()["code"] == "bad-request"
+
+
+class TestCells:
+    """Noise is drawn for each cell, in the server's own process; on made-up rows for free."""
+
+    @staticmethod
+    def asked(columns, texts):
+        sums = ", ".join(f"SUM(age + {number}) AS s{number}" for number in range(columns - 2))
+        keys = {"satisfied": [f"a{number}" for number in range(texts)], "age": list(range(100))}
+        sql = f"SELECT age, satisfied, {sums} FROM visits GROUP BY age, satisfied"
+        return {"sql": sql, "epsilon": "0.1", "keys": keys}
+
+    @pytest.mark.parametrize("path", ["estimate", "dummy", "releases"])
+    def test_answers_of_too_many_cells_are_refused_before_anything_is_drawn(self, world, monkeypatch, path):
+        def never(*_):
+            raise AssertionError("noise was drawn")
+
+        monkeypatch.setattr(PricedQuery, "draw", never)
+        client = world.client("analyst")
+        told = client.post(f"/v1/datasets/one/{path}", json=self.asked(10, 101)).json()
+        assert (told["code"], told["way_out"][:3]) == ("refused", "ask")
+        assert "100,000 cells" in told["detail"]
+        assert "10,100 groups of 10 columns" in told["detail"]
+        assert client.post("/v1/datasets/one/estimate", json=self.asked(10, 100)).status_code == 200
+
+    def test_groups_that_are_not_listed_count_as_many(self, tmp_path):
+        prepare(tmp_path, epsilon="20\ndelta = 1e-4")
+        with running(tmp_path, names=("one",)) as world:
+            client = world.client("analyst")
+            for columns, status in ((100, 200), (101, 422)):
+                counts = ", ".join(f"COUNT(*) AS n{number}" for number in range(columns - 1))
+                asked = {"sql": f"SELECT satisfied, {counts} FROM visits GROUP BY satisfied", "epsilon": "1"}
+                answer = client.post("/v1/datasets/one/estimate", json=asked | {"delta": "1e-6"})
+                assert answer.status_code == status, answer.text
+
+    def test_an_account_tries_one_question_at_a_time(self, world, monkeypatch):
+        trying, ended, dummy = Event(), Event(), Plan.dummy
+
+        def slow(plan):
+            if not trying.is_set():
+                trying.set()
+                assert ended.wait(240)
+            return dummy(plan)
+
+        monkeypatch.setattr(Plan, "dummy", slow)
+        client, path = world.client("analyst"), "/v1/datasets/one/dummy"
+        page = world.browser("analyst")
+        said = {"form_token": form_token(page.get("/ask")), "action": "dummy", "way": "epsilon", "amount": "0.1"}
+        said |= {"dataset": "one", "sql": COUNT["sql"]}
+        with ThreadPoolExecutor(1) as pool:
+            first = pool.submit(client.post, path, json=COUNT)
+            try:
+                assert trying.wait(240)
+                assert client.post(path, json=COUNT).json()["code"] == "too-many"
+                assert page.post("/ask", data=said).status_code == 429
+                assert world.client("owner").post(path, json=COUNT).status_code == 200
+            finally:
+                ended.set()
+            assert first.result(timeout=60).status_code == 200
+        assert client.post(path, json=COUNT).status_code == 200
+        assert page.post("/ask", data=said).status_code == 200
+
+    def test_lists_of_releases_are_read_without_their_answers(self, world):
+        client = world.client("analyst")
+        assert client.post("/v1/datasets/one/releases", json=COUNT).json()["state"] == "done"
+        (job, *_) = world.server.jobs.of_dataset("one", only="analyst", most=1)
+        assert (job.state, job.answer) == ("done", None)
 
 
 class TestRates:

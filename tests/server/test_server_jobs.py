@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
+from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
 from threading import Event
 
@@ -11,13 +13,17 @@ from server_world import COUNT, prepare, running
 from starlette.datastructures import Headers
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.ledger import Ledger
 from discreet.query import read_policy
+from discreet.query.plan.planner import PricedQuery
 from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.server.accounts import Accounts
 from discreet.server.datasets import open_shelf, trial_seconds
 from discreet.server.http_limits import HttpLimits, RequestGate
 from discreet.server.jobs import _until_moment
 from discreet.server.listener import ServerSettings
 from discreet.server.problems import Problem
+from discreet.server.state_file import StateFile
 
 
 class SlowClock:
@@ -104,7 +110,186 @@ def test_what_is_not_known_in_time_is_charged_and_fails_like_everything_else(tmp
         assert (told["state"], told["problem"]["code"]) == ("failed", "answer-failed")
         ended.set()
         known.wait(240)
+        clock.go.put(None)
         assert client.get(f"/v1/releases/{number}?wait=0").json() == told  # What was told stays.
+
+
+@pytest.mark.long
+def test_an_overrun_of_the_draw_counts_and_frees_its_slot_at_a_declared_time(tmp_path, monkeypatch):
+    """A draw is not killed: its claim fails before anything is told, and when it ends is not seen."""
+    prepare(tmp_path)
+    ended, drawing, draw, clock = Event(), Queue(), PricedQuery.draw, SlowClock()
+
+    def slow(self, tallied):
+        drawing.put(None)
+        assert ended.wait(240)
+        return draw(self, tallied)
+
+    monkeypatch.setattr(PricedQuery, "draw", slow)
+    with running(tmp_path, names=("one",), until=clock, workers=1) as world:
+        client, owner = world.client("analyst"), world.client("owner")
+        ledger = world.server.shelf["one"].session.ledger
+        for failures in range(1, 4):
+            ended.clear()
+            number = client.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+            drawing.get(timeout=240)
+            _, known = clock.reached.get(timeout=240)
+            clock.go.put(None)
+            told = client.get(f"/v1/releases/{number}?wait=60").json()
+            assert told["problem"]["code"] == "answer-failed"
+            assert [claim.is_failed for claim in ledger.claims()] == [True] * failures  # while it still draws
+            following = owner.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+            ended.set()
+            left, again = clock.reached.get(timeout=240)
+            assert again is known
+            assert again.is_set()  # It has ended,
+            assert 0 < left <= 300  # the next declared moment is awaited,
+            assert owner.get(f"/v1/releases/{following}?wait=0").json()["state"] == "queued"  # and nothing begins.
+            assert len(ledger.claims()) == failures  # The late draw was dropped.
+            clock.go.put(None)
+            assert clock.reached.get(timeout=240)[1].wait(240)
+            clock.go.put(None)
+            assert owner.get(f"/v1/releases/{following}?wait=60").json()["state"] == "done"
+            drawing.get(timeout=240)
+        number = client.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+        assert clock.reached.get(timeout=240)[1].wait(240)
+        clock.go.put(None)
+        told = client.get(f"/v1/releases/{number}?wait=60").json()
+        assert (told["problem"]["code"], client.get("/v1/datasets/one/budget").json()["charges"]) == ("refused", 6)
+
+
+@pytest.mark.long
+def test_what_was_not_charged_in_time_is_not_charged_later(tmp_path, monkeypatch):
+    prepare(tmp_path)
+    ended, clock, may_still = Event(), SlowClock(), Accounts.may_still
+
+    def slow(self, *arguments):
+        assert ended.wait(240)
+        return may_still(self, *arguments)
+
+    monkeypatch.setattr(Accounts, "may_still", slow)
+    with running(tmp_path, names=("one",), until=clock, workers=1) as world:
+        client = world.client("analyst")
+        number = client.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+        _, known = clock.reached.get(timeout=240)
+        clock.go.put(None)
+        assert client.get(f"/v1/releases/{number}?wait=60").json()["problem"]["code"] == "answer-failed"
+        ended.set()
+        assert known.wait(240)
+        clock.go.put(None)
+        assert client.get("/v1/datasets/one/budget").json()["charges"] == 0
+
+
+@pytest.mark.long
+def test_what_is_on_record_at_the_last_moment_is_told_at_the_next(tmp_path, monkeypatch):
+    """Else whoever asks sees a failure that the ledger does not count."""
+    prepare(tmp_path)
+    ended, stored, clock, store = Event(), Event(), SlowClock(), Ledger.store
+
+    def slow(self, charge, draw):
+        text = store(self, charge, draw)
+        stored.set()
+        assert ended.wait(240)
+        return text
+
+    monkeypatch.setattr(Ledger, "store", slow)
+    with running(tmp_path, names=("one",), until=clock, workers=1) as world:
+        client = world.client("analyst")
+        number = client.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+        clock.reached.get(timeout=240)
+        assert stored.wait(240)
+        clock.go.put(None)
+        assert client.get(f"/v1/releases/{number}?wait=0.2").json()["state"] == "running"
+        ended.set()
+        clock.reached.get(timeout=240)
+        assert client.get(f"/v1/releases/{number}?wait=0").json()["state"] == "running"
+        clock.go.put(None)
+        assert client.get(f"/v1/releases/{number}?wait=60").json()["state"] == "done"
+
+
+@pytest.mark.long
+def test_a_release_that_waits_for_the_ledger_holds_up_nobody_else(tmp_path, monkeypatch):
+    """Nor is it paid twice under one key."""
+    prepare(tmp_path)
+    ended, paying, paid, pay_by = Event(), Event(), [], Accounts.pay_by
+
+    def slow(self, token, epsilon):
+        paid.append(token)
+        if len(paid) == 1:
+            paying.set()
+            assert ended.wait(240)
+        return pay_by(self, token, epsilon)
+
+    monkeypatch.setattr(Accounts, "pay_by", slow)
+    with running(tmp_path, names=("one",)) as world, ThreadPoolExecutor(3) as pool:
+        client, owner = world.client("analyst"), world.client("owner")
+        asked = COUNT | {"idempotency_key": "k"}
+        ours = [pool.submit(client.post, "/v1/datasets/one/releases?wait=0", json=asked) for _ in range(2)]
+        try:
+            assert paying.wait(240)
+            theirs = pool.submit(owner.post, "/v1/datasets/one/releases?wait=60", json=COUNT)
+            assert theirs.result(timeout=60).json()["state"] == "done"
+        finally:
+            ended.set()
+        assert len({one.result(timeout=60).json()["id"] for one in ours}) == 1
+        assert len(paid) == 2
+
+
+@pytest.mark.long
+def test_decisions_are_not_written_on_the_loop_that_serves_everybody(tmp_path, monkeypatch):
+    prepare(tmp_path)
+    with running(tmp_path, names=("one",)) as world:
+        reader, page = world.client("reader"), world.browser("reader")
+        decide, loops = StateFile.decide, []
+
+        def noted(self, *arguments, **named):
+            try:
+                loops.append(asyncio.get_running_loop())
+            except RuntimeError:
+                loops.append(None)
+            return decide(self, *arguments, **named)
+
+        monkeypatch.setattr(StateFile, "decide", noted)
+        assert reader.post("/v1/datasets/one/releases", json=COUNT).status_code == 403
+        assert page.get("/ask").status_code == 403
+        assert loops == [None, None]
+
+
+@pytest.mark.long
+def test_a_job_that_waits_ends_with_its_token(tmp_path):
+    prepare(tmp_path)
+    clock = SlowClock()
+    with running(tmp_path, names=("one",), until=clock, workers=1) as world:
+        client, owner = world.client("analyst"), world.client("owner")
+        owner.post("/v1/datasets/one/releases?wait=0", json=COUNT)
+        number = client.post("/v1/datasets/one/releases?wait=0", json=COUNT).json()["id"]
+        assert clock.reached.get(timeout=240)[1].wait(240)
+        world.server.accounts.revoke(world.tokens["analyst"].split("_")[1], by="test")
+        clock.go.put(None)
+        assert clock.reached.get(timeout=240)[1].wait(240)
+        clock.go.put(None)
+        told = owner.get(f"/v1/releases/{number}?wait=60").json()
+        assert told["problem"]["code"] == "forbidden"
+        assert owner.get("/v1/datasets/one/budget").json()["charges"] == 1
+
+
+@pytest.mark.long
+def test_numbers_of_charges_do_not_tell_what_else_is_in_the_ledger(tmp_path):
+    """Two data sets in one file: entries of either, and those of answers, are between their charges."""
+    prepare(tmp_path)
+    for name in ("one", "two"):
+        file = tmp_path / f"{name}.toml"
+        file.write_text(file.read_text().replace(f"{name}.ledger", "both.ledger"))
+    with running(tmp_path, names=("one", "two")) as world:
+        owner = world.client("owner")
+        for name in ("one", "two", "one", "one"):
+            assert owner.post(f"/v1/datasets/{name}/releases?wait=60", json=COUNT).json()["state"] == "done"
+
+        def numbers(path):
+            return [entry["number"] for entry in owner.get(f"/v1/datasets/{path}").json()["entries"]]
+
+        assert (numbers("one/history"), numbers("two/history")) == ([3, 2, 1], [1])
+        assert (numbers("one/history?limit=2"), numbers("one/history?before=2")) == ([3, 2], [1])
 
 
 @pytest.mark.long

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, InvalidParameter, Refused
@@ -45,7 +46,7 @@ __all__ = [
 
 
 _UNDECLARED = ("open", "restored", "moved", "arrived", "format")  # what is written before a data set is declared
-_NEARBY = 100  # Entries among which the newest charge is looked for.
+_NEARBY = 100  # Charges of all data sets among which the newest of one is looked for.
 
 
 def now(rows: LedgerRows) -> int:
@@ -124,16 +125,22 @@ def last_event(rows: LedgerRows, dataset: str) -> Event | None:
 
 
 def last_charge(rows: LedgerRows, dataset: str) -> Entry | None:
-    """Return the newest charge of a data set; None if there is none nearby."""
-    after = max(0, rows.head().index - _NEARBY)
-    kinds = ((kind, f'"kind":"{kind}"') for kind in ("charge", "restored"))
-    found = [_newest(rows, dataset, kind, mark, after) for kind, mark in kinds]
-    return max((entry for entry in found if entry is not None), key=lambda entry: entry.index, default=None)
+    """Return the newest charge of a data set; None if there is none nearby.
+
+    Near is counted in charges: how many reads and answers were written since then tells what is known, not told yet.
+    """
+    after, charge = 0, None
+    for entry in islice(_newest(rows, "charge", after=0), _NEARBY):
+        after = entry.index
+        if entry.dataset == dataset:
+            charge = entry
+            break
+    return next((entry for entry in _newest(rows, "restored", after=after) if entry.dataset == dataset), charge)
 
 
-def _newest(rows: LedgerRows, dataset: str, kind: str, mark: str, after: int) -> Entry | None:
-    entries = (Entry.read(*found) for found in rows.marked(mark, after=after))
-    return next((entry for entry in entries if entry.dataset == dataset and entry.kind == kind), None)
+def _newest(rows: LedgerRows, kind: str, *, after: int) -> Iterator[Entry]:
+    entries = (Entry.read(*found) for found in rows.marked(f'"kind":"{kind}"', after=after))
+    return (entry for entry in entries if entry.kind == kind)
 
 
 def nested_left(

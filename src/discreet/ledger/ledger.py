@@ -360,14 +360,16 @@ class Ledger:
             return reopen(rows, self._dataset, analyst, reason=reason, principal=principal)
 
     def store(self, charge: ReadClaim | Charge | int, draw: Callable[[], str]) -> str:
-        """Return the answer of a charge; draw and store it in one transaction if there is none yet.
+        """Return the answer of a charge; draw and store it if there is none yet.
 
         The data was read before, under a claim if it was read from a source. If the process dies here, nothing left it.
+        Under a claim nobody else draws: it is drawn first, while others use the ledger, then stored; or dropped, if the
+        claim has failed meanwhile.
         """
         claim = charge if isinstance(charge, ReadClaim) else None
         paid = charge.charge if isinstance(charge, ReadClaim) else charge
         index = paid.id if isinstance(paid, Charge) else paid
-        if is_batching(self._store):  # Drawn before its turn, for which others wait; one that comes late is dropped.
+        if claim is not None or is_batching(self._store):  # Drawn before its turn; one that comes late is dropped.
             with self._store.reading() as rows:
                 text = answer_before(rows, self._dataset, index, claim)
             if text is None:

@@ -16,6 +16,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from threading import Lock
 from typing import Any, final
 
 from anyio import CapacityLimiter, to_thread
@@ -77,6 +78,7 @@ class Server:
         self.rates = RateLimit(limits.per_second, limits.burst)
         self.sign_ins = RateLimit(limits.sign_ins_per_second, limits.sign_in_burst)
         self._threads, self._busy, self._waiting = CapacityLimiter(12), Counter[str](), Counter[str]()
+        self._trying, self._trying_changes = set[str](), Lock()
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run what reads files or computes outside of the loop that serves everybody."""
@@ -108,6 +110,19 @@ class Server:
     def cookie_name(self, name: str) -> str:
         """Return what a cookie is called: over TLS browsers let nobody else set one with this prefix."""
         return f"__Host-{name}" if self.secure else name
+
+    @contextmanager
+    def one_trial(self, caller: Caller) -> Iterator[None]:
+        """Let an account try one question at a time on made-up rows: that is free, and takes as long as an answer."""
+        with self._trying_changes:
+            if caller.name in self._trying:
+                raise Problem("too-many", "one question of an account is tried on made-up rows at a time")
+            self._trying.add(caller.name)
+        try:
+            yield
+        finally:
+            with self._trying_changes:
+                self._trying.discard(caller.name)
 
     def caller(self, request: Request) -> Caller:
         """Return who asks, by a token or by the cookie of a visit, and count the request."""
@@ -220,7 +235,9 @@ def _estimate(call: ApiCall) -> Any:
 
 def _dummy(call: ApiCall) -> Any:
     served = call.server.shelf[call.path["dataset"]]
-    return models.table_document(call.body.question().plan(served.asked_by(call.caller.name)).dummy())
+    plan = call.body.question().plan(served.asked_by(call.caller.name))
+    with call.server.one_trial(call.caller):
+        return models.table_document(plan.dummy())
 
 
 def ask_release(server: Server, caller: Caller, dataset: str, question: AskedQuestion, key: str | None) -> Job:
@@ -235,7 +252,7 @@ def ask_release(server: Server, caller: Caller, dataset: str, question: AskedQue
         if token is not None:
             server.accounts.pay_by(token, None if said is None else exact(said, name="epsilon"))
 
-    return server.jobs.ask(caller.name, dataset, question, plan.cost, key, pay)
+    return server.jobs.ask(caller, dataset, question, plan.cost, key, pay)
 
 
 def _release(call: ApiCall) -> Any:
@@ -477,7 +494,10 @@ async def answer_endpoint(server: Server, endpoint: Endpoint, request: Request) 
             raise
         problem = problem_of(error)
         if problem.kind.code in ("forbidden", "wrong-form-token"):
-            server.state.decide(name, endpoint.operation, dataset=about, outcome=problem.kind.code)
+            outcome = problem.kind.code
+            await server.in_thread(
+                lambda: server.state.decide(name, endpoint.operation, dataset=about, outcome=outcome)
+            )
         return problem_response(problem)
 
 

@@ -22,14 +22,25 @@ from discreet.ledger.spending import price_words
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines.made_up_rows import made_up_tables
 from discreet.query.policy import PublicTable
+from discreet.query.session.executor import Patience
 from discreet.query.session.plans import Plan
 from discreet.query.session.policy_file import Policy
 from discreet.query.session.session import Session
 from discreet.schema.columns import Kind, time_at
 from discreet.server.problems import Problem
 
-__all__ = ["AskedQuestion", "DatasetShelf", "ServedDataset", "open_shelf", "sample_question", "trial_seconds"]
+__all__ = [
+    "MOST_CELLS",
+    "AskedQuestion",
+    "DatasetShelf",
+    "ServedDataset",
+    "open_shelf",
+    "sample_question",
+    "trial_seconds",
+]
 
+MOST_CELLS = 100_000  # groups times columns of a question
+_GROUPS_NOT_LISTED = 1_000  # what they count as where only the rows say how many there are
 _SHOWN_MEMBERS, _SAMPLE_GROUPS = 200, 40
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _BEFORE_ITS_TIME = ("already paid", "asked before")
@@ -48,7 +59,19 @@ class AskedQuestion:
 
     def plan(self, session: Session, *, idempotency_key: str | None = None) -> Plan:
         """Read and price it; nothing is spent, and no row is read."""
-        return session.sql(self.sql, **self.offer, idempotency_key=idempotency_key)
+        plan = session.sql(self.sql, **self.offer, idempotency_key=idempotency_key)
+        columns = len(plan.question.outputs)
+        cells = _GROUPS_NOT_LISTED * columns if plan.cells is None else plan.cells
+        if cells > MOST_CELLS:
+            raise Problem(
+                "refused",
+                f"an answer has at most {MOST_CELLS:,} cells here, and this one has {cells // columns:,} groups of "
+                f"{columns:,} columns",
+                reason="noise for each of them takes time and memory that others need"
+                + (f"; groups that are not listed count as {_GROUPS_NOT_LISTED:,}" if plan.cells is None else ""),
+                way_out="ask for fewer columns, or group by fewer keys or coarser ones",
+            )
+        return plan
 
 
 @final
@@ -61,9 +84,9 @@ class ServedDataset:
     session: Session
     answer_after: float  # seconds from the start of a job to its answer, whatever the data are
 
-    def asked_by(self, name: str) -> Session:
+    def asked_by(self, name: str, patience: Patience | None = None) -> Session:
         """Return the session as somebody asks in it."""
-        return self.session.for_principal(name)
+        return self.session.for_principal(name, patience=patience)
 
     def public_facts(self) -> dict[str, Any]:
         """Say what anybody who may ask may know: declarations, never anything that was read from private rows."""
@@ -110,20 +133,23 @@ class ServedDataset:
         }
 
     def history(self, *, only: str | None, before: int | None, most: int) -> list[dict[str, Any]]:
-        """Return charges, the newest first: of one principal, or of everybody."""
-        found = [entry for entry in self.session.history() if entry.kind == "charge"]
-        mine = [entry for entry in found if only is None or entry.content.get("principal") == only]
-        page = [entry for entry in reversed(mine) if before is None or entry.index < before][:most]
+        """Return charges, the newest first: of one principal, or of everybody.
+
+        A number is the place among all charges. Among all entries it would tell how many answers are known by now.
+        """
+        found = enumerate((entry for entry in self.session.history() if entry.kind == "charge"), 1)
+        mine = [(number, entry) for number, entry in found if only is None or entry.content.get("principal") == only]
+        page = [(number, entry) for number, entry in reversed(mine) if before is None or number < before][:most]
         relation, budget = self.policy.unit.relation, self._budget
         return [
             {
-                "number": entry.index,
+                "number": number,
                 "when": entry.moment,
                 "who": str(entry.content.get("principal", "")),
                 "price": None if entry.event is None else price_words(entry.event, relation, budget),
                 "purpose": str(entry.content.get("purpose", "")),
             }
-            for entry in page
+            for number, entry in page
         ]
 
     @property

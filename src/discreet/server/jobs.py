@@ -6,7 +6,9 @@ asked for and from declared times alone:
 - a job starts when a slot is free and nobody runs another job of the same principal on the same data set;
 - its answer is told `answer_after` seconds after its start, however soon it was known;
 - the slot stays taken until then;
-- what is not known by then is the constant failure; the worker was killed before by the session's own deadline.
+- what is not known by then is the constant failure, in the ledger too, where it counts; reading was killed before by
+  the session's own deadline, and a draw that ends late is dropped;
+- a slot with such a job stays taken until its thread has ended, in whole multiples of `answer_after`.
 
 That a job overran is seen, and one analyst's load can push another over the time: docs/server.md says so. Every job has
 an idempotency key in the ledger, so that one which was under way when the server died is charged once and read once.
@@ -17,16 +19,19 @@ from __future__ import annotations
 import hashlib
 import json
 import time
+from collections import defaultdict
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from threading import Condition, Event, Thread
+from math import ceil
+from threading import Condition, Event, Lock, Thread
 from typing import Any, TypeAlias, final
 
 from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.release_table import ReleaseTable
-from discreet.server.accounts import Accounts, secret
+from discreet.query.session.executor import Patience
+from discreet.server.accounts import Accounts, Caller, secret
 from discreet.server.datasets import AskedQuestion, DatasetShelf
 from discreet.server.problems import Problem, problem_of
 from discreet.server.state_file import StateFile
@@ -54,6 +59,7 @@ class Job:
     asked: float
     answer: str | None
     problem: Problem | None
+    token: str | None  # the public part of the one that it was asked with
 
     @property
     def question(self) -> AskedQuestion:
@@ -79,7 +85,7 @@ class Job:
         said = json.loads(row["request"])
         problem = None if row["problem"] is None else Problem.read(json.loads(row["problem"]))
         named = {name: row[name] for name in ("id", "dataset", "name", "key", "cost", "state", "asked", "answer")}
-        return cls(**named, sql=said["sql"], offer=said["offer"], problem=problem)
+        return cls(**named, sql=said["sql"], offer=said["offer"], problem=problem, token=said.get("token"))
 
 
 Pause: TypeAlias = Callable[[float, Event], None]
@@ -103,6 +109,8 @@ class Jobs:
         self._queue: list[Job] = []
         self._running: set[tuple[str, str]] = set()
         self._over: dict[str, Future[None]] = {}
+        self._over_changes = Lock()  # Of its own: the loop that serves everybody takes it.
+        self._asking: defaultdict[str, Lock] = defaultdict(Lock)  # by name
         self._queue_again()
         self._threads = [Thread(target=self._work, name=f"slot {n}", daemon=True) for n in range(workers)]
 
@@ -121,27 +129,34 @@ class Jobs:
         self._over = {job.id: Future() for job in self._queue}
 
     def ask(
-        self, name: str, dataset: str, question: AskedQuestion, cost: str, key: str | None, pay: Callable[[], None]
+        self, caller: Caller, dataset: str, question: AskedQuestion, cost: str, key: str | None, pay: Callable[[], None]
     ) -> Job:
-        """Queue a release; under a key that was used, return what it stands for. `pay` takes it off a token's cap."""
+        """Queue a release; under a key that was used, return what it stands for. `pay` takes it off a token's cap.
+
+        It may wait for the ledger. So nobody waits for it but the same account: what others are told has its time.
+        """
         if key is not None and not 0 < len(key) <= _LONGEST_KEY:
             raise Problem("invalid", f"an idempotency key has at most {_LONGEST_KEY} characters")
-        said = json.dumps({"sql": question.sql, "offer": dict(question.offer)}, sort_keys=True)
+        said: dict[str, Any] = {"sql": question.sql, "offer": dict(question.offer)}
         with self._changed:
+            alone = self._asking[caller.name]
+        with alone:
             own = key if key is None else f"own/{key}"
-            found = None if own is None else self._by_key(name, dataset, own)
+            found = None if own is None else self._by_key(caller.name, dataset, own)
             if found is not None:
-                if json.dumps({"sql": found.sql, "offer": found.offer}, sort_keys=True) != said:
+                if _written({"sql": found.sql, "offer": found.offer}) != _written(said):
                     raise Problem("key-used", "this idempotency key stands for another question or price")
                 return found
-            self._check_room(name)
+            self._check_room(caller.name)
             pay()
-            return self._add(name, dataset, own, said, cost)
+            with self._changed:
+                return self._add(caller.name, dataset, own, _written(said | {"token": caller.token}), cost)
 
     def _check_room(self, name: str) -> None:
-        waiting = sum(job.name == name for job in self._queue) + sum(who == name for who, _ in self._running)
-        if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
-            raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
+        with self._changed:
+            waiting = sum(job.name == name for job in self._queue) + sum(who == name for who, _ in self._running)
+            if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
+                raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
 
     def _add(self, name: str, dataset: str, key: str | None, said: str, cost: str) -> Job:
         number = secret(16)
@@ -154,7 +169,8 @@ class Jobs:
         self._state.decide(name, "release", dataset=dataset, outcome="queued", about=number)
         job = self.get(number)
         self._queue.append(job)
-        self._over[number] = Future()
+        with self._over_changes:
+            self._over[number] = Future()
         self._changed.notify_all()
         return job
 
@@ -167,12 +183,13 @@ class Jobs:
 
     def over(self, number: str) -> Future[None] | None:
         """Return what is done when a job is over; None if it is over already."""
-        with self._changed:
+        with self._over_changes:
             return self._over.get(number)
 
     def of_dataset(self, dataset: str, *, only: str | None, most: int) -> list[Job]:
-        """Return the last jobs of a data set, the newest first: of one principal, or of everybody."""
-        query = "SELECT * FROM jobs WHERE dataset = ? AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?"
+        """Return the last jobs of a data set without their answers, the newest first: of one principal, or of all."""
+        columns = "id, dataset, name, key, request, cost, state, asked, NULL AS answer, problem"
+        query = f"SELECT {columns} FROM jobs WHERE dataset = ? AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?"
         return [Job.of(row) for row in self._state.rows(query, dataset, only, only, most)]
 
     def _by_key(self, name: str, dataset: str, key: str) -> Job | None:
@@ -204,18 +221,25 @@ class Jobs:
         return None
 
     def _run(self, job: Job) -> None:
-        """Compute in a thread of its own, tell at the declared time, and keep the slot until the thread has ended."""
+        """Compute in a thread of its own, tell at the declared time, and keep the slot until the thread has ended.
+
+        What is answered in the ledger at the last moment, and not known here yet, is told when the slot is freed.
+        """
         begun, after = time.monotonic(), self._answer_after(job.dataset)
         self._set(job, "running")
-        known, found = Event(), _Found()
-        thread = Thread(target=self._compute, args=(job, found, known), name="release", daemon=True)
+        known, found, patience = Event(), _Found(), Patience()
+        thread = Thread(target=self._compute, args=(job, found, known, patience), name="release", daemon=True)
         thread.start()
         self._until(begun + after, known)
-        if known.is_set():
-            self._tell(job, found.answer, found.problem)
-        else:
+        is_late = after > 0 and not known.is_set()
+        has_failed = is_late and patience.give_up()
+        if has_failed:
             self._tell(job, None, problem_of(AnswerFailed()))
         thread.join()
+        if is_late:
+            self._until(begun + after * ceil((time.monotonic() - begun) / after), known)
+        if not has_failed:
+            self._tell(job, found.answer, found.problem)
 
     def _answer_after(self, dataset: str) -> float:
         try:
@@ -223,11 +247,11 @@ class Jobs:
         except Problem:
             return 0.0  # It is no longer served: nothing is read.
 
-    def _compute(self, job: Job, found: _Found, known: Event) -> None:
+    def _compute(self, job: Job, found: _Found, known: Event, patience: Patience) -> None:
         try:
-            if not self._accounts.may_still(job.name, job.dataset):
-                raise Problem("forbidden", "this account may no longer do this; nothing was charged")
-            session = self._shelf[job.dataset].asked_by(job.name)
+            if not self._accounts.may_still(job.name, job.dataset, job.token):
+                raise Problem("forbidden", "this account or token may no longer do this; nothing was charged")
+            session = self._shelf[job.dataset].asked_by(job.name, patience)
             plan = job.question.plan(session, idempotency_key=_ledger_key(job))
             found.answer = plan.release().to_json()
         except BaseException as error:  # noqa: BLE001 - whatever it was, one of a list of problems is told
@@ -245,6 +269,7 @@ class Jobs:
                 outcome="answered" if problem is None else problem.kind.code,
                 about=job.id,
             )
+        with self._over_changes:
             over = self._over.pop(job.id, None)
         if over is not None:
             over.set_result(None)
@@ -270,6 +295,10 @@ class _Found:
 
     answer: str | None = None
     problem: Problem | None = None
+
+
+def _written(said: Any) -> str:
+    return json.dumps(said, sort_keys=True)
 
 
 def _ledger_key(job: Job) -> str:

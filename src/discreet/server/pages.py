@@ -135,7 +135,8 @@ def _visited(server: Server, operation: str | None, work: Callable[[Visit], Resp
             if problem.kind.code == "not-signed-in":
                 return RedirectResponse("/login", status_code=303)
             if problem.kind.code in ("forbidden", "wrong-form-token") and caller is not None:
-                server.state.decide(caller.name, f"page {operation or request.url.path}", outcome=problem.kind.code)
+                who, what = caller.name, f"page {operation or request.url.path}"
+                await server.in_thread(lambda: server.state.decide(who, what, outcome=problem.kind.code))
             return _problem_page(problem, caller)
 
     return answered
@@ -266,8 +267,11 @@ def _looked(visit: Visit, served: ServedDataset) -> dict[str, Any]:
     """Price a question, and try it on made-up rows if that was asked for."""
     visit.caller.check("estimate", served.name)
     plan = _question(visit.form).plan(served.asked_by(visit.caller.name))
-    dummy = _shown_table(plan.dummy()) if visit.form.get("action") == "dummy" else None
-    return {"estimate": served.estimate(plan, visit.caller.name), "dummy": dummy}
+    told: dict[str, Any] = {"estimate": served.estimate(plan, visit.caller.name)}
+    if visit.form.get("action") == "dummy":
+        with visit.server.one_trial(visit.caller):
+            told["dummy"] = _shown_table(plan.dummy())
+    return told
 
 
 # --- answers ---

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from threading import Event as Closing
+from threading import Lock
 from typing import TypeVar, final
 
-from discreet.errors import AnswerFailed, BudgetExceeded, Refused, UnsupportedEvent
+from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, Refused, UnsupportedEvent
 from discreet.ledger import Ledger
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
 from discreet.ledger.spending import Left
@@ -25,12 +26,44 @@ from discreet.query.engine import Deadline, Engine, LimitedEngine
 from discreet.query.plan.draft import Spend
 from discreet.query.session.requests import ChargedRequest
 
-__all__ = ["LEAST_EPSILON", "Executor", "check_price"]
+__all__ = ["LEAST_EPSILON", "Executor", "Patience", "check_price"]
 
 T = TypeVar("T")
 
 _NO_ANSWER = "no answer"  # What older releases stored where noise was drawn and no table came of it.
 _LONGEST_PURPOSE = 2000  # Characters of a question that the ledger keeps; the fingerprint stands for all of it.
+
+
+@final
+class Patience:
+    """How long somebody waits for an answer: until they give up. Then its claim fails, and nothing more is charged."""
+
+    def __init__(self) -> None:
+        self._lock, self._is_over = Lock(), False
+        self._claimed: tuple[Ledger, ReadClaim] | None = None
+
+    def check(self) -> None:
+        """Fail like everything else if nobody waits any more."""
+        if self._is_over:
+            raise AnswerFailed
+
+    def claimed(self, ledger: Ledger, claim: ReadClaim) -> None:
+        """Say what is being read; whoever calls checks afterwards."""
+        with self._lock:
+            self._claimed = ledger, claim
+
+    def give_up(self) -> bool:
+        """Fail what is read and not answered. False if it was answered before that: then the answer is on record."""
+        with self._lock:
+            self._is_over, claimed = True, self._claimed
+        if claimed is None:  # What is claimed from now on fails by `check`.
+            return True
+        ledger, claim = claimed
+        try:
+            ledger.fail(claim)
+            return any(one.index == claim.index for one in ledger.claims())
+        except DiscreetError:  # It stays claimed, which counts as failed, too.
+            return True
 
 
 @final
@@ -49,7 +82,12 @@ class Executor:
     process: int = field(default_factory=os.getpid, repr=False)
     closed: Closing = field(default_factory=Closing, repr=False)
     paid: set[str] = field(default_factory=set, repr=False)  # fingerprints of what this session paid for
+    patience: Patience = field(default_factory=Patience, repr=False)
     called: Mapping[str, str] = field(default_factory=dict, repr=False)  # one unit, by what the ledger calls it
+
+    def asked_by(self, principal: str, project: str, patience: Patience) -> Executor:
+        """Return this one for somebody else, who can give up waiting."""
+        return replace(self, principal=principal, project=project, paid=set(), patience=patience)
 
     def check_open(self) -> None:
         """Refuse to go on after the session was closed, and in a process that only has a copy of it."""
@@ -65,12 +103,14 @@ class Executor:
         self.check_open()
         plan = asked.fingerprint
         found = self._stored(asked)
+        self.patience.check()
         claim = self._claim(asked, plan) if found is None else found
         self.paid.add(plan)
         if isinstance(claim, StoredAnswer):
             if claim.text == _NO_ANSWER:
                 raise AnswerFailed
             return claim
+        self.patience.claimed(self.ledger, claim)
         deadline = Deadline.after(self.seconds)
         # Every failure looks the same from here on: which one it was could depend on somebody's rows.
         with working("answering", shown=self.shows_time, terminal=False) as current:
@@ -123,8 +163,10 @@ class Executor:
             raise BudgetExceeded(asked=asked.cost, left=refused.left, way_out=refused.way_out) from None
 
     def _compute(self, asked: ChargedRequest, claim: ReadClaim, deadline: Deadline) -> str:
-        """Read; then draw and store in one transaction, so that an answer that left the process is on record."""
+        """Read, draw and store, so that an answer that left the process is on record."""
+        self.patience.check()
         tallied = self.engine.run_all(asked.stages, deadline=deadline)
+        self.patience.check()
         return self.ledger.store(claim, lambda: asked.draw(tallied))
 
     def read(self, work: Callable[[], T], *, event: Event, relation: Relation, purpose: str) -> T:

@@ -104,6 +104,12 @@ class Plan:
         return self._asked.fingerprint
 
     @property
+    def cells(self) -> int | None:
+        """How many cells an answer has: groups times columns. None where the keys are not public."""
+        draft = self._asked.priced.draft
+        return None if draft.groups is None else draft.groups * len(draft.question.outputs)
+
+    @property
     def deviations(self) -> Mapping[str, Fraction]:
         """The standard deviation of the noise on each column that is a plain count or sum, rounded up."""
         return self._asked.priced.deviations

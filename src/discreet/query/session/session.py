@@ -41,7 +41,7 @@ from discreet.query.session.catalogue_builder import (
     nearest,
 )
 from discreet.query.session.engine_choice import open_engine
-from discreet.query.session.executor import Executor
+from discreet.query.session.executor import Executor, Patience
 from discreet.query.session.plans import JointPlan, Plan
 from discreet.query.session.requests import Expectation, Keys, Offer, Request, account_of, listed_keys
 
@@ -518,12 +518,12 @@ class Session:
         """Both units that this session protects, if it protects two."""
         return self._chain
 
-    def for_principal(self, principal: str, *, project: str = "") -> Session:
+    def for_principal(self, principal: str, *, project: str = "", patience: Patience | None = None) -> Session:
         """Return this session as somebody else asks in it: the same tables, ledger and budget; it closes with this."""
         check_name(principal, name="principal")
         other = object.__new__(Session)
         other._unit, other._chain, other._catalogue = self._unit, self._chain, self._catalogue
-        other._desk = replace(self._desk, principal=principal, project=project, paid=set())
+        other._desk = self._desk.asked_by(principal, project, patience or Patience())
         other._opened, other._last, other._lock = None, None, Lock()
         return other
 
