@@ -191,9 +191,11 @@ def test_a_real_terminal_gets_bars_and_lines_that_fit(command, folder):
 
 # Those that ask before they spend show progress between the questions; the others are done at once.
 THEMSELVES = {"query", "release", "profile", "synth fit", "shell", "init", "budget", "audit self", "demo", "mcp"}
+THEMSELVES |= {"limits", "serve"}
 AT_ONCE = {
     "version", "key new", "key show", "data list", "data copy", "budget raise", "ledger release", "ledger reopen",
-    "plan schema", "source prepare",
+    "plan schema", "source prepare", "user add", "user disable", "user grant", "user invite", "user list", "token list",
+    "token new", "token revoke",
 }  # fmt: skip
 
 
