@@ -11,8 +11,9 @@ from starlette.requests import Request
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.server.accounts import OPERATIONS, SCOPES, AccountRole, Accounts
-from discreet.server.app import ENDPOINTS, cookie_of
-from discreet.server.pages import page_routes
+from discreet.server.app import cookie_of
+from discreet.server.endpoints import ENDPOINTS
+from discreet.server.pages.site import page_routes
 from discreet.server.problems import Problem
 from discreet.server.state_file import StateFile
 

@@ -11,11 +11,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from server_world import COUNT, GROUPED, prepare, running
 
-from discreet.server.app import ENDPOINTS, openapi
+from discreet.server.app import openapi
+from discreet.server.endpoints import ENDPOINTS
 
 
 def validate(document, model):
-    schema = {"$ref": f"#/components/schemas/{model.__name__}", "components": openapi()["components"]}
+    schema = {"$ref": f"#/components/schemas/{model.__name__}", "components": openapi(ENDPOINTS)["components"]}
     Draft202012Validator(schema).validate(document)
 
 

@@ -1,4 +1,4 @@
-"""The HTTP API: one table of endpoints, from which routes, authorisation and the OpenAPI document are made.
+"""The way of a request: from endpoints, which chapters beside this one list, to routes, authorisation and OpenAPI.
 
 Every request takes the same way: who is it, how often did they ask, may they do this to this data set, was the form
 sent from our own page, can the request be read; then the endpoint answers. Nothing can be routed past it.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import io
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -27,10 +25,9 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from discreet.errors import InvalidParameter
-from discreet.exact import exact
 from discreet.server import api_models as models
 from discreet.server.accounts import OPERATIONS, Accounts, Caller
-from discreet.server.datasets import AskedQuestion, DatasetShelf
+from discreet.server.datasets import DatasetShelf
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
 from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
@@ -38,24 +35,22 @@ from discreet.server.state_file import StateFile
 
 __all__ = [
     "COOKIE",
-    "ENDPOINTS",
+    "LONGEST_WAIT",
     "ApiCall",
     "Endpoint",
     "Server",
     "answer_endpoint",
     "api_routes",
-    "ask_release",
     "check_origin",
     "cookie_of",
     "openapi",
     "problem_response",
-    "seen_job",
     "waited",
 ]
 
 COOKIE = "discreet_visit"
 _MOST_AT_ONCE = 4  # requests of an account that are computed at the same time
-_LONGEST_WAIT = 60.0  # seconds that a request waits for a release
+LONGEST_WAIT = 60.0  # seconds that a request waits for a release
 _MOST_WAITING = 8  # requests of an account that wait for releases at the same time
 
 
@@ -210,132 +205,6 @@ class ApiCall:
         return None if self.caller.sees_all else self.caller.name
 
 
-# --- endpoints ---
-
-
-def _me(call: ApiCall) -> Any:
-    caller = call.caller
-    seen = [one.name for one in call.server.shelf if caller.sees(one.name)]
-    return {"name": caller.name, "role": caller.role.value, "datasets": seen, "scopes": sorted(caller.scopes)}
-
-
-def _datasets(call: ApiCall) -> Any:
-    return {"datasets": [one.name for one in call.server.shelf if call.caller.sees(one.name)]}
-
-
-def _dataset(call: ApiCall) -> Any:
-    return call.server.shelf[call.path["dataset"]].public_facts()
-
-
-def _estimate(call: ApiCall) -> Any:
-    served = call.server.shelf[call.path["dataset"]]
-    plan = call.body.question().plan(served.asked_by(call.caller.name))
-    return served.estimate(plan, call.caller.name)
-
-
-def _dummy(call: ApiCall) -> Any:
-    served = call.server.shelf[call.path["dataset"]]
-    plan = call.body.question().plan(served.asked_by(call.caller.name))
-    with call.server.one_trial(call.caller):
-        return models.table_document(plan.dummy())
-
-
-def ask_release(server: Server, caller: Caller, dataset: str, question: AskedQuestion, key: str | None) -> Job:
-    """Price a question, refuse what cannot be answered or paid, and queue its release."""
-    served = server.shelf[dataset]
-    plan = question.plan(served.asked_by(caller.name))
-    token, said = caller.token, question.offer.get("epsilon")
-
-    def pay() -> None:
-        if not served.session.ledger.times_left(plan.event, principal=caller.name, nested=plan.nested):
-            raise Problem("budget-exceeded", f"the price {plan.cost} does not fit into what is left")
-        if token is not None:
-            server.accounts.pay_by(token, None if said is None else exact(said, name="epsilon"))
-
-    return server.jobs.ask(caller, dataset, question, plan.cost, key, pay)
-
-
-def _release(call: ApiCall) -> Any:
-    call.number("wait", 30, least=0, most=_LONGEST_WAIT)
-    key, dataset = call.body.idempotency_key, call.path["dataset"]
-    return ask_release(call.server, call.caller, dataset, call.body.question(), key)
-
-
-def seen_job(server: Server, caller: Caller, number: str) -> Job:
-    """Return a release that this caller may see; any other is one that is not there."""
-    job = server.jobs.get(number)
-    if not caller.sees(job.dataset) or not (caller.sees_all or job.name == caller.name):
-        raise Problem("not-found")
-    return job
-
-
-def _one_release(call: ApiCall) -> Any:
-    return seen_job(call.server, call.caller, call.path["id"])
-
-
-def _releases(call: ApiCall) -> Any:
-    jobs = call.server.jobs.of_dataset(call.path["dataset"], only=call.only, most=call.most)
-    return {"releases": [models.release_document(job, with_answer=False) for job in jobs]}
-
-
-def _answer(call: ApiCall) -> Any:
-    table = seen_job(call.server, call.caller, call.path["id"]).table()
-    form = call.path["format"]
-    if form not in _FORMS:
-        raise Problem("not-found")
-    media, write = _FORMS[form]
-    name = f"release-{call.path['id'][:8]}.{form}"
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(write(table), media_type=media, headers=headers)
-
-
-def _parquet(table: Any) -> bytes:
-    import pyarrow.parquet as parquet
-
-    sink = io.BytesIO()
-    parquet.write_table(table.to_arrow(), sink)
-    return sink.getvalue()
-
-
-def _arrow(table: Any) -> bytes:
-    import pyarrow as pa
-
-    sink, found = io.BytesIO(), table.to_arrow()
-    with pa.ipc.new_stream(sink, found.schema) as stream:
-        stream.write_table(found)
-    return sink.getvalue()
-
-
-_FORMS: Mapping[str, tuple[str, Callable[[Any], bytes]]] = {
-    "csv": ("text/csv", lambda table: table.to_csv().encode()),
-    "json": ("application/json", lambda table: json.dumps(models.table_document(table)).encode()),
-    "parquet": ("application/vnd.apache.parquet", _parquet),
-    "arrow": ("application/vnd.apache.arrow.stream", _arrow),
-}
-
-
-def _budget(call: ApiCall) -> Any:
-    return call.server.shelf[call.path["dataset"]].budget(call.caller.name)
-
-
-def _history(call: ApiCall) -> Any:
-    served = call.server.shelf[call.path["dataset"]]
-    return {"entries": served.history(only=call.only, before=call.before, most=call.most)}
-
-
-def _ledger(call: ApiCall) -> Any:
-    session = call.server.shelf[call.path["dataset"]].session
-    session.ledger.verify()
-    # Charges, not entries: an entry is also made when an answer is known, before it may be told.
-    return {"dataset": call.path["dataset"], "verified": True, "charges": session.spent.charges}
-
-
-def _log(call: ApiCall) -> Any:
-    state = call.server.state
-    found = state.decisions(before=call.before, most=call.most, only=call.caller.granted)
-    return {"holds": state.decisions_hold(), "decisions": found}
-
-
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
@@ -349,116 +218,7 @@ class Endpoint:
     body: type[BaseModel] | None = None
     answer: type[BaseModel] | None = None
     query: tuple[str, ...] = ()
-
-
-_DATASET, _RELEASE = "/v1/datasets/{dataset}", "/v1/releases/{id}"
-_PAGED = ("before", "limit")
-ENDPOINTS = (
-    Endpoint(method="GET", path="/v1/me", operation="me", handler=_me, summary="Who this is", answer=models.MeModel),
-    Endpoint(
-        method="GET",
-        path="/v1/datasets",
-        operation="datasets",
-        handler=_datasets,
-        summary="The data sets that this account may know of",
-        answer=models.DatasetsModel,
-    ),
-    Endpoint(
-        method="GET",
-        path=_DATASET,
-        operation="dataset",
-        handler=_dataset,
-        summary="Public facts: tables, columns, bounds, whom it protects",
-        answer=models.DatasetModel,
-    ),
-    Endpoint(
-        method="POST",
-        path=f"{_DATASET}/estimate",
-        operation="estimate",
-        handler=_estimate,
-        summary="The price of a question and the expected ±. Free; no row is read",
-        body=models.AskModel,
-        answer=models.EstimateModel,
-    ),
-    Endpoint(
-        method="POST",
-        path=f"{_DATASET}/dummy",
-        operation="dummy",
-        handler=_dummy,
-        summary="The answer from made-up rows of the declared columns. Free; no row is read",
-        body=models.AskModel,
-        answer=models.AnswerTableModel,
-    ),
-    Endpoint(
-        method="POST",
-        path=f"{_DATASET}/releases",
-        operation="release",
-        handler=_release,
-        summary="Pay and release; waits up to `wait` seconds for the answer",
-        body=models.ReleaseAskModel,
-        answer=models.ReleaseAnswerModel,
-        query=("wait",),
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_DATASET}/releases",
-        operation="releases",
-        handler=_releases,
-        summary="The last releases, without their answers",
-        answer=models.ReleasesModel,
-        query=("limit",),
-    ),
-    Endpoint(
-        method="GET",
-        path=_RELEASE,
-        operation="releases",
-        handler=_one_release,
-        summary="A release; waits up to `wait` seconds for its answer",
-        answer=models.ReleaseAnswerModel,
-        query=("wait",),
-    ),
-    Endpoint(
-        method="GET",
-        path=_RELEASE + "/answer.{format}",
-        operation="releases",
-        handler=_answer,
-        summary="The answer as csv, json, parquet or arrow",
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_DATASET}/budget",
-        operation="budget",
-        handler=_budget,
-        summary="What was spent and what is left",
-        answer=models.BudgetAnswerModel,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_DATASET}/history",
-        operation="history",
-        handler=_history,
-        summary="Charges, the newest first: one's own, or everybody's for whoever checks",
-        answer=models.HistoryModel,
-        query=_PAGED,
-    ),
-    Endpoint(
-        method="GET",
-        path=f"{_DATASET}/ledger",
-        operation="ledger",
-        handler=_ledger,
-        summary="Verify the record of the data set",
-        answer=models.LedgerModel,
-    ),
-    Endpoint(
-        method="GET",
-        path="/v1/log",
-        operation="log",
-        handler=_log,
-        summary="Decisions about the data sets that this account sees, the newest first; an owner's are all",
-        answer=models.LogModel,
-        query=_PAGED,
-    ),
-)
+    media: tuple[str, ...] = ()  # where the answer is a file
 
 
 # --- the way of a request ---
@@ -517,7 +277,7 @@ async def _finished(server: Server, found: Any, call: ApiCall) -> Response:
         return found
     if not isinstance(found, Job):
         return JSONResponse(found)
-    job = await waited(server, call.caller, found, call.number("wait", 30, least=0, most=_LONGEST_WAIT))
+    job = await waited(server, call.caller, found, call.number("wait", 30, least=0, most=LONGEST_WAIT))
     if job.problem is not None and call.body is not None:
         return problem_response(job.problem)
     document = await server.in_thread(lambda: models.release_document(job))
@@ -534,9 +294,9 @@ async def waited(server: Server, caller: Caller, job: Job, seconds: float) -> Jo
     return found
 
 
-def api_routes(server: Server) -> list[Route]:
-    """Return the routes of all endpoints."""
-    missing = [endpoint.path for endpoint in ENDPOINTS if endpoint.operation not in OPERATIONS]
+def api_routes(server: Server, endpoints: tuple[Endpoint, ...]) -> list[Route]:
+    """Return the routes of endpoints, and of the document that describes them."""
+    missing = [endpoint.path for endpoint in endpoints if endpoint.operation not in OPERATIONS]
     if missing:
         raise InvalidParameter(f"nobody said who may use {', '.join(missing)}")
 
@@ -547,25 +307,25 @@ def api_routes(server: Server) -> list[Route]:
         return Route(endpoint.path, answered, methods=[endpoint.method])
 
     async def described(request: Request) -> Response:
-        return JSONResponse(openapi())
+        return JSONResponse(openapi(endpoints))
 
-    return [*map(route, ENDPOINTS), Route("/v1/openapi.json", described, methods=["GET"])]
+    return [*map(route, endpoints), Route("/v1/openapi.json", described, methods=["GET"])]
 
 
 # --- OpenAPI ---
 
 
 @cache
-def openapi() -> dict[str, Any]:
-    """Return the OpenAPI document of all endpoints."""
+def openapi(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
+    """Return the OpenAPI document of endpoints."""
     used: set[type[BaseModel]] = {
-        one for endpoint in ENDPOINTS for one in (endpoint.body, endpoint.answer) if one is not None
+        one for endpoint in endpoints for one in (endpoint.body, endpoint.answer) if one is not None
     }
     named = sorted(((one.__name__, one) for one in used | {models.ProblemModel}), key=lambda pair: pair[0])
     listed = [(one, "validation") for _, one in named]
     _, schemas = models_json_schema(listed, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     paths: dict[str, dict[str, Any]] = {}
-    for endpoint in ENDPOINTS:
+    for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
     return {
         "openapi": "3.1.0",
@@ -588,7 +348,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     parameters = [{"name": one, "in": "path", "required": True, "schema": {"type": "string"}} for one in held]
     parameters += [{"name": one, "in": "query", "schema": {"type": "number"}} for one in endpoint.query]
     plain = {"application/json": _reference(endpoint.answer)} if endpoint.answer is not None else {}
-    content = plain or {media: {} for media, _ in _FORMS.values()}
+    content = plain or {media: {} for media in endpoint.media}
     responses: dict[str, Any] = {"200": {"description": endpoint.summary, "content": content}}
     if "wait" in endpoint.query:
         responses["202"] = {"description": "Not answered yet", "content": content}

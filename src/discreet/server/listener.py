@@ -131,8 +131,9 @@ def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
     from starlette.responses import Response
 
     from discreet.server.app import api_routes, problem_response
+    from discreet.server.endpoints import ENDPOINTS
     from discreet.server.http_limits import HttpLimits, RequestGate
-    from discreet.server.pages import page_routes
+    from discreet.server.pages.site import page_routes
     from discreet.server.problems import Problem, problem_of
 
     async def unknown(request: Request, error: Exception) -> Response:
@@ -141,7 +142,7 @@ def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
         return problem_response(Problem(code) if code is not None else problem_of(error))
 
     app = Starlette(
-        routes=[*api_routes(server), *page_routes(server)],
+        routes=[*api_routes(server, ENDPOINTS), *page_routes(server)],
         exception_handlers={HTTPException: unknown, Exception: unknown},
     )
     app.router.redirect_slashes = False

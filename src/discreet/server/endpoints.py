@@ -1,0 +1,9 @@
+"""All endpoints of the HTTP API: each chapter beside this one lists its own."""
+
+from __future__ import annotations
+
+from discreet.server.question_api import QUESTION_ENDPOINTS
+
+__all__ = ["ENDPOINTS"]
+
+ENDPOINTS = (*QUESTION_ENDPOINTS,)

@@ -1,0 +1,109 @@
+"""Signing in and out, and the page of one's own account."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from discreet.server.accounts import secret
+from discreet.server.app import COOKIE, Server, check_origin, cookie_of
+from discreet.server.pages.visit import Visit, made_page, read_form, visited
+from discreet.server.problems import Problem, problem_of
+
+__all__ = ["sign_in_routes"]
+
+_BEFORE = "discreet_form"  # the cookie of a form that is shown to somebody who is not signed in
+_PER_PROCESS = secret()  # what ties such a form to its cookie
+
+
+def _tied(before: str) -> str:
+    return hmac.new(_PER_PROCESS.encode(), before.encode(), sha256).hexdigest()
+
+
+def _login_page(server: Server, problem: Problem | None = None) -> Response:
+    before = secret()
+    told = None if problem is None else problem.document()
+    status = 200 if problem is None else problem.kind.status
+    made = made_page("login.html", status=status, form_token=_tied(before), problem=told)
+    _set_cookie(server, made, _BEFORE, before, max_age=3600)
+    return made
+
+
+def _set_cookie(server: Server, made: Response, name: str, value: str, *, max_age: int | None = None) -> None:
+    whole, secure = server.cookie_name(name), server.secure
+    made.set_cookie(whole, value, httponly=True, samesite="strict", secure=secure, path="/", max_age=max_age)
+
+
+def _login(server: Server) -> Callable[[Request], Any]:
+    async def answered(request: Request) -> Response:
+        try:
+            if request.method == "GET":
+                server.rates.take(f"address {request.client.host if request.client else ''}")
+                return _login_page(server)
+            return await _signed_in(server, request)
+        except BaseException as error:
+            if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
+                raise
+            return _login_page(server, problem_of(error))
+
+    return answered
+
+
+async def _signed_in(server: Server, request: Request) -> Response:
+    server.sign_ins.take(f"address {request.client.host if request.client else ''}")
+    check_origin(request)
+    form = await read_form(request)
+    before = cookie_of(request, server.cookie_name(_BEFORE)) or ""
+    if not before or not hmac.compare_digest(form.get("form_token", "").encode(), _tied(before).encode()):
+        raise Problem("wrong-form-token", "the page was open for too long: try again")
+    invitation = form.get("invitation", "").strip()
+    name, password = form.get("name", "").strip()[:100], form.get("password", "")
+    begin = (
+        (lambda: server.accounts.accept(invitation))
+        if invitation
+        else (lambda: server.accounts.sign_in(name, password))
+    )
+    cookie, _ = await server.in_thread(begin)
+    made = RedirectResponse("/account" if invitation else "/ask", status_code=303)
+    _set_cookie(server, made, COOKIE, cookie)
+    return made
+
+
+def _logout(visit: Visit) -> Response:
+    cookie = cookie_of(visit.request, visit.server.cookie_name(COOKIE))
+    if cookie is not None:
+        visit.server.accounts.sign_out(cookie, name=visit.caller.name)
+    made = RedirectResponse("/login", status_code=303)
+    _set_cookie(visit.server, made, COOKIE, "", max_age=0)
+    return made
+
+
+def _account(visit: Visit) -> Response:
+    accounts, name, invited = visit.server.accounts, visit.caller.name, visit.caller.invited
+    known = accounts.has_password(name) and not invited
+    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": known}
+    if visit.request.method == "GET":
+        return visit.page("account.html", problem=None, **told)
+    try:
+        current = visit.form.get("current", "")
+        accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
+    except Problem as problem:
+        return visit.page("account.html", status=422, problem=problem.document(), **told)
+    return RedirectResponse("/login", status_code=303)
+
+
+def sign_in_routes(server: Server) -> list[Route]:
+    """Return the routes of signing in and out."""
+    both = ["GET", "POST"]
+    return [
+        Route("/login", _login(server), methods=both),
+        Route("/logout", visited(server, None, _logout), methods=["POST"]),
+        Route("/account", visited(server, "me", _account), methods=both),
+    ]

@@ -1,0 +1,65 @@
+"""All pages: the chapters beside this one, the list of problems, and the files of style and script."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from discreet.pages import kit
+from discreet.server.app import Server
+from discreet.server.pages.ask_pages import ask_routes
+from discreet.server.pages.budget_pages import budget_routes
+from discreet.server.pages.sign_in_pages import sign_in_routes
+from discreet.server.pages.visit import made_page, problem_page
+from discreet.server.problems import KINDS_OF_PROBLEMS, Problem
+
+__all__ = ["page_routes"]
+
+_MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_CHAPTERS = (
+    ask_routes,
+    budget_routes,
+    sign_in_routes,
+)
+
+
+@cache
+def _static_files() -> dict[str, tuple[str, bytes]]:
+    """Return the files of the package by name: what is asked for is looked up here, and never on a disk."""
+    found = {}
+    for one in (files("discreet.server") / "static").iterdir():
+        ending = "." + one.name.rpartition(".")[2]
+        if ending in _MEDIA:
+            text = one.read_text(encoding="utf-8")
+            found[one.name] = _MEDIA[ending], (kit.PAGE_STYLE + text if one.name == "page.css" else text).encode()
+    return found
+
+
+async def _problems(request: Request) -> Response:
+    return made_page("problems.html", kinds=list(KINDS_OF_PROBLEMS.values()))
+
+
+async def _file(request: Request) -> Response:
+    found = _static_files().get(request.path_params["name"])
+    if found is None:
+        return problem_page(Problem("not-found"), None)
+    media, content = found
+    return Response(content, media_type=media, headers={"cache-control": "max-age=300"})
+
+
+async def _start(request: Request) -> Response:
+    return RedirectResponse("/ask", status_code=303)
+
+
+def page_routes(server: Server) -> list[Route]:
+    """Return the routes of all pages."""
+    return [
+        Route("/", _start, methods=["GET"]),
+        *(route for chapter in _CHAPTERS for route in chapter(server)),
+        Route("/problems", _problems, methods=["GET"]),
+        Route("/static/{name}", _file, methods=["GET"]),
+    ]
