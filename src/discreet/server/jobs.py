@@ -20,9 +20,9 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from threading import Condition, Event, Lock, Thread
 from typing import Any, TypeAlias, final
@@ -31,12 +31,13 @@ from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.executor import Patience
+from discreet.query.session.session import Session
 from discreet.server.accounts import Accounts, Caller, secret
-from discreet.server.datasets import AskedQuestion, DatasetShelf
+from discreet.server.datasets import AskedQuestion, DatasetShelf, ServedDataset
 from discreet.server.problems import Problem, problem_of
 from discreet.server.state_file import StateFile
 
-__all__ = ["Job", "Jobs", "Pause"]
+__all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "run_question"]
 
 _MOST_WAITING = 8  # jobs of a principal that are queued or run
 _MOST_QUEUED = 1_000
@@ -60,6 +61,9 @@ class Job:
     answer: str | None
     problem: Problem | None
     token: str | None  # the public part of the one that it was asked with
+    kind: str = "question"  # how it is worked off: a key of the kinds that `Jobs` knows
+    details: Mapping[str, Any] = field(default_factory=dict)  # what another kind than a question asks for
+    started: float | None = None  # when it began: with the declared time, all that progress follows from
 
     @property
     def question(self) -> AskedQuestion:
@@ -84,8 +88,29 @@ class Job:
         """Read a row of the state."""
         said = json.loads(row["request"])
         problem = None if row["problem"] is None else Problem.read(json.loads(row["problem"]))
-        named = {name: row[name] for name in ("id", "dataset", "name", "key", "cost", "state", "asked", "answer")}
-        return cls(**named, sql=said["sql"], offer=said["offer"], problem=problem, token=said.get("token"))
+        same = ("id", "dataset", "name", "key", "cost", "state", "asked", "answer", "kind", "started")
+        named = {name: row[name] for name in same}
+        details = said.get("details", {})
+        return cls(
+            **named,
+            sql=said["sql"],
+            offer=said["offer"],
+            problem=problem,
+            token=said.get("token"),
+            details=details,
+        )
+
+
+JobRunner: TypeAlias = Callable[[Job, ServedDataset, Session], str]
+"""How a kind of job is worked off: in a session under the asker's name, to the answer as it is stored.
+
+It charges, reads, draws and stores through that session and nothing else, under the key `ledger_key(job)`.
+"""
+
+
+def run_question(job: Job, served: ServedDataset, session: Session) -> str:
+    """Answer a question: the kind of job that every server knows."""
+    return job.question.plan(session, idempotency_key=ledger_key(job)).release().to_json()
 
 
 Pause: TypeAlias = Callable[[float, Event], None]
@@ -101,8 +126,16 @@ class Jobs:
     """The queue of a server, and the threads that work it off."""
 
     def __init__(
-        self, state: StateFile, shelf: DatasetShelf, accounts: Accounts, *, workers: int, until: Pause = _until_moment
+        self,
+        state: StateFile,
+        shelf: DatasetShelf,
+        accounts: Accounts,
+        *,
+        workers: int,
+        until: Pause = _until_moment,
+        kinds: Mapping[str, JobRunner] | None = None,
     ) -> None:
+        self._kinds = {"question": run_question, **(kinds or {})}
         self._until = until
         self._state, self._shelf, self._accounts = state, shelf, accounts
         self._changed, self._stopping = Condition(), False
@@ -129,7 +162,16 @@ class Jobs:
         self._over = {job.id: Future() for job in self._queue}
 
     def ask(
-        self, caller: Caller, dataset: str, question: AskedQuestion, cost: str, key: str | None, pay: Callable[[], None]
+        self,
+        caller: Caller,
+        dataset: str,
+        question: AskedQuestion,
+        cost: str,
+        key: str | None,
+        pay: Callable[[], None],
+        *,
+        kind: str = "question",
+        details: Mapping[str, Any] | None = None,
     ) -> Job:
         """Queue a release; under a key that was used, return what it stands for. `pay` takes it off a token's cap.
 
@@ -137,20 +179,20 @@ class Jobs:
         """
         if key is not None and not 0 < len(key) <= _LONGEST_KEY:
             raise Problem("invalid", f"an idempotency key has at most {_LONGEST_KEY} characters")
-        said: dict[str, Any] = {"sql": question.sql, "offer": dict(question.offer)}
+        said = _said(kind, question, details or {})
         with self._changed:
             alone = self._asking[caller.name]
         with alone:
             own = key if key is None else f"own/{key}"
             found = None if own is None else self._by_key(caller.name, dataset, own)
             if found is not None:
-                if _written({"sql": found.sql, "offer": found.offer}) != _written(said):
+                if _written(_said(found.kind, found.question, found.details)) != _written(said):
                     raise Problem("key-used", "this idempotency key stands for another question or price")
                 return found
             self._check_room(caller.name)
             pay()
             with self._changed:
-                return self._add(caller.name, dataset, own, _written(said | {"token": caller.token}), cost)
+                return self._add(caller.name, dataset, own, _written(said | {"token": caller.token}), cost, kind)
 
     def _check_room(self, name: str) -> None:
         with self._changed:
@@ -158,13 +200,13 @@ class Jobs:
             if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
                 raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
 
-    def _add(self, name: str, dataset: str, key: str | None, said: str, cost: str) -> Job:
+    def _add(self, name: str, dataset: str, key: str | None, said: str, cost: str, kind: str) -> Job:
         number = secret(16)
         with self._state.changing() as database:
             database.execute(
-                "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked) "
-                "VALUES (?, ?, ?, ?, ?, ?, 'queued', ?)",
-                (number, dataset, name, key or f"job/{number}", said, cost, self._state.now()),
+                "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked, kind) "
+                "VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
+                (number, dataset, name, key or f"job/{number}", said, cost, self._state.now(), kind),
             )
         self._state.decide(name, "release", dataset=dataset, outcome="queued", about=number)
         job = self.get(number)
@@ -188,7 +230,7 @@ class Jobs:
 
     def of_dataset(self, dataset: str, *, only: str | None, most: int) -> list[Job]:
         """Return the last jobs of a data set without their answers, the newest first: of one principal, or of all."""
-        columns = "id, dataset, name, key, request, cost, state, asked, NULL AS answer, problem"
+        columns = "id, dataset, name, key, request, cost, state, asked, NULL AS answer, problem, kind, started"
         query = f"SELECT {columns} FROM jobs WHERE dataset = ? AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?"
         return [Job.of(row) for row in self._state.rows(query, dataset, only, only, most)]
 
@@ -226,7 +268,7 @@ class Jobs:
         What is answered in the ledger at the last moment, and not known here yet, is told when the slot is freed.
         """
         begun, after = time.monotonic(), self._answer_after(job.dataset)
-        self._set(job, "running")
+        self._start(job)
         known, found, patience = Event(), _Found(), Patience()
         thread = Thread(target=self._compute, args=(job, found, known, patience), name="release", daemon=True)
         thread.start()
@@ -251,9 +293,8 @@ class Jobs:
         try:
             if not self._accounts.may_still(job.name, job.dataset, job.token):
                 raise Problem("forbidden", "this account or token may no longer do this; nothing was charged")
-            session = self._shelf[job.dataset].asked_by(job.name, patience)
-            plan = job.question.plan(session, idempotency_key=_ledger_key(job))
-            found.answer = plan.release().to_json()
+            served = self._shelf[job.dataset]
+            found.answer = self._kinds[job.kind](job, served, served.asked_by(job.name, patience))
         except BaseException as error:  # noqa: BLE001 - whatever it was, one of a list of problems is told
             found.problem = problem_of(error)
         known.set()
@@ -273,6 +314,11 @@ class Jobs:
             over = self._over.pop(job.id, None)
         if over is not None:
             over.set_result(None)
+
+    def _start(self, job: Job) -> None:
+        with self._state.changing() as database:
+            change = "UPDATE jobs SET state = 'running', started = ? WHERE id = ?"
+            database.execute(change, (self._state.now(), job.id))
 
     def _set(self, job: Job, state: str, answer: str | None = None, problem: str | None = None) -> None:
         with self._state.changing() as database:
@@ -297,10 +343,16 @@ class _Found:
     problem: Problem | None = None
 
 
+def _said(kind: str, question: AskedQuestion, details: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what was asked for, as it is stored; a question is stored as it always was."""
+    said: dict[str, Any] = {"sql": question.sql, "offer": dict(question.offer)}
+    return said if kind == "question" else said | {"kind": kind, "details": dict(details)}
+
+
 def _written(said: Any) -> str:
     return json.dumps(said, sort_keys=True)
 
 
-def _ledger_key(job: Job) -> str:
+def ledger_key(job: Job) -> str:
     """Return the key in the ledger: it follows from name and key, so that a lost state charges nobody twice."""
     return f"server/{hashlib.sha256(json.dumps([job.name, job.dataset, job.key]).encode()).hexdigest()[:40]}"

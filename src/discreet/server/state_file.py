@@ -20,43 +20,9 @@ from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW, refuse_without_locks, try_to_lock
+from discreet.server.state_tables import FORMAT, TABLES
 
 __all__ = ["StateFile"]
-
-_FORMAT = 1
-_TABLES = """
-CREATE TABLE IF NOT EXISTS people (
-  name TEXT PRIMARY KEY, role TEXT NOT NULL, password TEXT, disabled INTEGER NOT NULL DEFAULT 0, since REAL NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS grants (
-  name TEXT NOT NULL REFERENCES people, dataset TEXT NOT NULL, PRIMARY KEY (name, dataset)
-) STRICT;
-CREATE TABLE IF NOT EXISTS tokens (
-  id TEXT PRIMARY KEY, digest TEXT NOT NULL, name TEXT NOT NULL REFERENCES people, kind TEXT NOT NULL,
-  scopes TEXT NOT NULL, datasets TEXT, cap TEXT, used TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL,
-  revoked INTEGER NOT NULL DEFAULT 0
-) STRICT;
-CREATE TABLE IF NOT EXISTS visits (
-  digest TEXT PRIMARY KEY, name TEXT NOT NULL REFERENCES people, form_token TEXT NOT NULL, began_by TEXT NOT NULL,
-  until REAL NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS failures (
-  name TEXT PRIMARY KEY, count INTEGER NOT NULL, last REAL NOT NULL, locked_until REAL NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS jobs (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, dataset TEXT NOT NULL, name TEXT NOT NULL,
-  key TEXT NOT NULL, request TEXT NOT NULL, cost TEXT NOT NULL, state TEXT NOT NULL, problem TEXT, answer TEXT,
-  asked REAL NOT NULL, UNIQUE (name, dataset, key)
-) STRICT;
-CREATE TABLE IF NOT EXISTS decisions (
-  number INTEGER PRIMARY KEY, at REAL NOT NULL, who TEXT NOT NULL, what TEXT NOT NULL, dataset TEXT NOT NULL,
-  outcome TEXT NOT NULL, about TEXT NOT NULL, hash TEXT NOT NULL
-) STRICT;
-CREATE TRIGGER IF NOT EXISTS decisions_stay BEFORE UPDATE ON decisions
-  BEGIN SELECT RAISE(ABORT, 'decisions stay'); END;
-CREATE TRIGGER IF NOT EXISTS decisions_last BEFORE DELETE ON decisions
-  BEGIN SELECT RAISE(ABORT, 'decisions stay'); END;
-"""
 
 
 @final
@@ -73,10 +39,10 @@ class StateFile:
         self._database.execute("PRAGMA journal_mode = WAL")
         self._database.execute("PRAGMA synchronous = FULL")
         found = self._database.execute("PRAGMA user_version").fetchone()[0]
-        if found not in (0, _FORMAT):
+        if found not in (0, FORMAT):
             raise InvalidParameter(f"{path.name} was written by another version of the server")
-        self._database.executescript(_TABLES)
-        self._database.execute(f"PRAGMA user_version = {_FORMAT}")
+        self._database.executescript(TABLES)
+        self._database.execute(f"PRAGMA user_version = {FORMAT}")
         last = self._database.execute("SELECT MAX(at) FROM decisions").fetchone()[0]
         self._latest = float(last or 0)
 
