@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -14,7 +16,7 @@ from discreet.server.app import Server
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
-from discreet.server.pages.visit import made_page, problem_page
+from discreet.server.pages.visit import made_page, navigation, problem_page, visitor
 from discreet.server.problems import KINDS_OF_PROBLEMS, Problem
 
 __all__ = ["page_routes"]
@@ -39,8 +41,15 @@ def _static_files() -> dict[str, tuple[str, bytes]]:
     return found
 
 
-async def _problems(request: Request) -> Response:
-    return made_page("problems.html", kinds=list(KINDS_OF_PROBLEMS.values()))
+def _problems(server: Server) -> Callable[[Request], Any]:
+    """The list is for everybody; whoever is signed in keeps the links of the pages."""
+
+    async def answered(request: Request) -> Response:
+        caller = await server.in_thread(lambda: visitor(server, request))
+        links, kinds = navigation(request, caller), list(KINDS_OF_PROBLEMS.values())
+        return made_page("problems.html", caller=caller, links=links, kinds=kinds)
+
+    return answered
 
 
 async def _file(request: Request) -> Response:
@@ -60,6 +69,6 @@ def page_routes(server: Server) -> list[Route]:
     return [
         Route("/", _start, methods=["GET"]),
         *(route for chapter in _CHAPTERS for route in chapter(server)),
-        Route("/problems", _problems, methods=["GET"]),
+        Route("/problems", _problems(server), methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
     ]

@@ -7,7 +7,7 @@ that is not our own file. Pages are readable without JavaScript.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, final
@@ -16,6 +16,7 @@ from urllib.parse import parse_qs, quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from discreet.formatting import printable
 from discreet.server.accounts import Caller
@@ -23,7 +24,21 @@ from discreet.server.app import Server
 from discreet.server.datasets import ServedDataset
 from discreet.server.problems import Problem, problem_of
 
-__all__ = ["Visit", "made_page", "problem_page", "read_form", "visited"]
+__all__ = ["NAVIGATION", "Visit", "made_page", "navigation", "problem_page", "read_form", "visited", "visitor"]
+
+# What stands on top of every page, in this order: of several addresses the first that is served. A page that is not
+# served, or that would not let the visitor in, has no link.
+NAVIGATION: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("Ask", ("/ask",)),
+    ("Build", ("/build",)),
+    ("Releases", ("/releases",)),
+    ("Budget", ("/budget",)),
+    ("Data", ("/data",)),
+    ("Lab", ("/lab",)),
+    ("Approvals", ("/approvals",)),
+    ("Admin", ("/admin",)),
+    ("Help", ("/help", "/problems")),
+)
 
 
 @cache
@@ -49,7 +64,8 @@ class Visit:
 
     def page(self, name: str, *, status: int = 200, **told: Any) -> Response:
         """Write a page."""
-        return made_page(name, status=status, caller=self.caller, **told)
+        links = navigation(self.request, self.caller)
+        return made_page(name, status=status, caller=self.caller, links=links, **told)
 
     @property
     def datasets(self) -> list[ServedDataset]:
@@ -65,9 +81,48 @@ class Visit:
         return next(iter(self.datasets), None)
 
 
-def made_page(name: str, *, status: int = 200, caller: Caller | None = None, **told: Any) -> Response:
-    text = _templates().get_template(name).render(caller=caller, **told)
+def made_page(
+    name: str,
+    *,
+    status: int = 200,
+    caller: Caller | None = None,
+    links: Sequence[tuple[str, str, bool]] = (),
+    **told: Any,
+) -> Response:
+    text = _templates().get_template(name).render(caller=caller, links=links, **told)
     return Response(text, status_code=status, media_type="text/html")
+
+
+def navigation(request: Request, caller: Caller | None) -> list[tuple[str, str, bool]]:
+    """Return the links on top of a page: address, name, and whether it leads to where one is."""
+    app = request.scope.get("app")
+    served = {route.path: route for route in getattr(app, "routes", ()) if isinstance(route, Route)}
+    links = []
+    for name, paths in NAVIGATION:
+        path = next((one for one in paths if one in served and _lets_in(served[one], caller)), None)
+        if path is not None:
+            here = request.url.path == path or request.url.path.startswith(path + "/")
+            links.append((path, name, here))
+    return links
+
+
+def visitor(server: Server, request: Request) -> Caller | None:
+    """Return who visits, for pages that are also for nobody; a token is nobody here."""
+    try:
+        caller = server.caller(request)
+    except Problem as problem:
+        if problem.kind.code == "not-signed-in":
+            return None
+        raise
+    return None if caller.form_token is None else caller
+
+
+def _lets_in(route: Route, caller: Caller | None) -> bool:
+    """Tell whether a page would let somebody in: pages that are not `visited` are for everybody."""
+    if not hasattr(route.endpoint, "operation"):
+        return True
+    operation: str | None = route.endpoint.operation
+    return caller is not None and (operation is None or caller.may(operation))
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -83,8 +138,10 @@ async def read_form(request: Request) -> dict[str, str]:
 # --- the way of a page ---
 
 
-def problem_page(problem: Problem, caller: Caller | None) -> Response:
-    return made_page("problem.html", status=problem.kind.status, caller=caller, problem=problem.document())
+def problem_page(problem: Problem, caller: Caller | None, request: Request | None = None) -> Response:
+    links = [] if request is None else navigation(request, caller)
+    document, status = problem.document(), problem.kind.status
+    return made_page("problem.html", status=status, caller=caller, links=links, problem=document)
 
 
 def visited(server: Server, operation: str | None, work: Callable[[Visit], Response]) -> Callable[[Request], Any]:
@@ -115,6 +172,7 @@ def visited(server: Server, operation: str | None, work: Callable[[Visit], Respo
             if problem.kind.code in ("forbidden", "wrong-form-token") and caller is not None:
                 who, what = caller.name, f"page {operation or request.url.path}"
                 await server.in_thread(lambda: server.state.decide(who, what, outcome=problem.kind.code))
-            return problem_page(problem, caller)
+            return problem_page(problem, caller, request)
 
+    answered.operation = operation  # type: ignore[attr-defined] # for the links on top of pages
     return answered
