@@ -404,12 +404,12 @@ class Accounts:
                 raise Problem("budget-exceeded", "the price does not fit into the cap of this token")
             database.execute("UPDATE tokens SET used = ? WHERE id = ?", (str(used), token))
 
-    def may_still(self, name: str, dataset: str, token: str | None = None) -> bool:
+    def may_still(self, name: str, dataset: str, token: str | None = None, operation: str = "release") -> bool:
         """Tell whether somebody may still ask of a data set, by the token that they used: it may be taken back."""
         if token is not None and self._state.row("SELECT 1 FROM tokens WHERE id = ? AND revoked = 0", token) is None:
             return False
         caller = self._caller(name)
-        return caller is not None and caller.may("release") and caller.sees(dataset)
+        return caller is not None and caller.may(operation) and caller.sees(dataset)
 
     def _token_row(self, token: str, kind: str) -> Any:
         _, _, rest = token.partition("dsc_")

@@ -117,6 +117,7 @@ class DatasetModel(_Told):
     budget: str
     version: str | None
     answer_after: float
+    answer_times: dict[str, float]
     tables: list[ServedTableModel]
 
 

@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -23,6 +23,7 @@ from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines.made_up_rows import made_up_tables
 from discreet.query.policy import PublicTable
 from discreet.query.session.executor import Patience
+from discreet.query.session.paid_work import with_seconds
 from discreet.query.session.plans import Plan
 from discreet.query.session.policy_file import Policy
 from discreet.query.session.session import Session
@@ -30,6 +31,7 @@ from discreet.schema.columns import Kind, time_at
 from discreet.server.problems import Problem
 
 __all__ = [
+    "KIND_SECONDS",
     "MOST_CELLS",
     "AskedQuestion",
     "DatasetShelf",
@@ -46,6 +48,8 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _BEFORE_ITS_TIME = ("already paid", "asked before")
 _TRIAL_ROWS = 100_000  # where the policy does not say how many there are
 _LEAST_SECONDS = 1.0
+# Where nobody declared them: constants, since what such a job takes follows from more than a trial could try.
+KIND_SECONDS: Mapping[str, float] = {"plan": 60.0, "profile": 60.0, "synth": 300.0, "train": 60.0}
 _WORKING_PART = 0.8  # of the declared time is for reading; the rest for drawing, storing and a worker that is killed
 
 
@@ -83,10 +87,18 @@ class ServedDataset:
     policy: Policy
     session: Session
     answer_after: float  # seconds from the start of a job to its answer, whatever the data are
+    own_seconds: float = math.inf  # what the policy itself lets a question read for
+    times: Mapping[str, float] = field(default_factory=dict)  # the same for other kinds of jobs than questions
 
-    def asked_by(self, name: str, patience: Patience | None = None) -> Session:
-        """Return the session as somebody asks in it."""
-        return self.session.for_principal(name, patience=patience)
+    def seconds_of(self, kind: str) -> float:
+        """Return the seconds from the start of a job of a kind to its answer."""
+        return self.times.get(kind, self.answer_after)
+
+    def asked_by(self, name: str, patience: Patience | None = None, *, kind: str = "question") -> Session:
+        """Return the session as somebody asks in it; reading may take the larger part of the time of that kind."""
+        session = self.session.for_principal(name, patience=patience)
+        most = min(self.seconds_of(kind) * _WORKING_PART, self.own_seconds)
+        return session if kind == "question" else with_seconds(session, most)
 
     def public_facts(self) -> dict[str, Any]:
         """Say what anybody who may ask may know: declarations, never anything that was read from private rows."""
@@ -99,6 +111,7 @@ class ServedDataset:
             "budget": self.policy.budget.describe(),
             "version": self.session.version,
             "answer_after": self.answer_after,
+            "answer_times": dict(self.times),
             "tables": [_table_facts(table) for table in self.session.catalogue.tables.values()],
         }
 
@@ -184,22 +197,28 @@ def open_shelf(policies: Sequence[Policy], answer_after: Mapping[str, float]) ->
     names = [policy.dataset for policy in policies]
     if not names or len(set(names)) != len(names):
         raise InvalidParameter("serve at least one policy, and each data set once")
-    unknown = set(answer_after) - set(names)
+    kinds = [f"{name}:{kind}" for name in names for kind in KIND_SECONDS]
+    unknown = set(answer_after) - {*names, *kinds}
     if unknown:
-        raise InvalidParameter(f"--answer-after names {', '.join(sorted(unknown))}, and there is no such data set")
+        raise InvalidParameter(
+            f"--answer-after names {', '.join(sorted(unknown))}, and there is no such data set, or no such kind of it: "
+            f"beside questions there are {', '.join(KIND_SECONDS)}, as NAME:{next(iter(KIND_SECONDS))}=SECONDS"
+        )
     served: list[ServedDataset] = []
     try:
         for policy in policies:
-            served.append(_served(policy, answer_after.get(policy.dataset)))
+            said = {kind: answer_after.get(f"{policy.dataset}:{kind}") for kind in KIND_SECONDS}
+            served.append(_served(policy, answer_after.get(policy.dataset), said))
     except BaseException:
         DatasetShelf(served).close()
         raise
     return DatasetShelf(served)
 
 
-def _served(policy: Policy, said: float | None) -> ServedDataset:
-    if said is not None and (not math.isfinite(said) or said < _LEAST_SECONDS):
-        raise InvalidParameter(f"answers of {policy.dataset} leave after at least {_LEAST_SECONDS:g} second")
+def _served(policy: Policy, said: float | None, kinds: Mapping[str, float | None]) -> ServedDataset:
+    for one in (said, *kinds.values()):
+        if one is not None and (not math.isfinite(one) or one < _LEAST_SECONDS):
+            raise InvalidParameter(f"answers of {policy.dataset} leave after at least {_LEAST_SECONDS:g} second")
     seconds = trial_seconds(policy) if said is None else said
     reading = Fraction(seconds * _WORKING_PART).limit_denominator(1000)
     limited = replace(policy, resources=replace(policy.resources, seconds=min(reading, _exact(policy))))
@@ -209,7 +228,11 @@ def _served(policy: Policy, said: float | None) -> ServedDataset:
     except BaseException:
         session.close()
         raise
-    return ServedDataset(name=policy.dataset, policy=limited, session=session, answer_after=seconds)
+    times = {kind: max(KIND_SECONDS[kind], seconds) if one is None else one for kind, one in kinds.items()}
+    own = float(_exact(policy))
+    return ServedDataset(
+        name=policy.dataset, policy=limited, session=session, answer_after=seconds, times=times, own_seconds=own
+    )
 
 
 def _exact(policy: Policy) -> Fraction:

@@ -37,7 +37,7 @@ from discreet.server.datasets import AskedQuestion, DatasetShelf, ServedDataset
 from discreet.server.problems import Problem, problem_of
 from discreet.server.state_file import StateFile
 
-__all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "run_question"]
+__all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "operation_of", "run_question"]
 
 _MOST_WAITING = 8  # jobs of a principal that are queued or run
 _MOST_QUEUED = 1_000
@@ -111,6 +111,11 @@ It charges, reads, draws and stores through that session and nothing else, under
 def run_question(job: Job, served: ServedDataset, session: Session) -> str:
     """Answer a question: the kind of job that every server knows."""
     return job.question.plan(session, idempotency_key=ledger_key(job)).release().to_json()
+
+
+def operation_of(kind: str) -> str:
+    """Return what somebody must be allowed to do for a job of a kind: when it is asked for, and when it begins."""
+    return "plan release" if kind == "plan" else "release"
 
 
 Pause: TypeAlias = Callable[[float, Event], None]
@@ -267,7 +272,7 @@ class Jobs:
 
         What is answered in the ledger at the last moment, and not known here yet, is told when the slot is freed.
         """
-        begun, after = time.monotonic(), self._answer_after(job.dataset)
+        begun, after = time.monotonic(), self._answer_after(job)
         self._start(job)
         known, found, patience = Event(), _Found(), Patience()
         thread = Thread(target=self._compute, args=(job, found, known, patience), name="release", daemon=True)
@@ -283,18 +288,18 @@ class Jobs:
         if not has_failed:
             self._tell(job, found.answer, found.problem)
 
-    def _answer_after(self, dataset: str) -> float:
+    def _answer_after(self, job: Job) -> float:
         try:
-            return self._shelf[dataset].answer_after
+            return self._shelf[job.dataset].seconds_of(job.kind)
         except Problem:
             return 0.0  # It is no longer served: nothing is read.
 
     def _compute(self, job: Job, found: _Found, known: Event, patience: Patience) -> None:
         try:
-            if not self._accounts.may_still(job.name, job.dataset, job.token):
+            if not self._accounts.may_still(job.name, job.dataset, job.token, operation_of(job.kind)):
                 raise Problem("forbidden", "this account or token may no longer do this; nothing was charged")
             served = self._shelf[job.dataset]
-            found.answer = self._kinds[job.kind](job, served, served.asked_by(job.name, patience))
+            found.answer = self._kinds[job.kind](job, served, served.asked_by(job.name, patience, kind=job.kind))
         except BaseException as error:  # noqa: BLE001 - whatever it was, one of a list of problems is told
             found.problem = problem_of(error)
         known.set()

@@ -15,6 +15,7 @@ from discreet.server.accounts import Caller
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint, Server
 from discreet.server.datasets import AskedQuestion
 from discreet.server.jobs import Job
+from discreet.server.offers import OfferedRelease, queue_release
 from discreet.server.problems import Problem
 
 __all__ = ["QUESTION_ENDPOINTS", "ask_release", "seen_job"]
@@ -49,17 +50,15 @@ def _dummy(call: ApiCall) -> Any:
 
 def ask_release(server: Server, caller: Caller, dataset: str, question: AskedQuestion, key: str | None) -> Job:
     """Price a question, refuse what cannot be answered or paid, and queue its release."""
-    served = server.shelf[dataset]
-    plan = question.plan(served.asked_by(caller.name))
-    token, said = caller.token, question.offer.get("epsilon")
-
-    def pay() -> None:
-        if not served.session.ledger.times_left(plan.event, principal=caller.name, nested=plan.nested):
-            raise Problem("budget-exceeded", f"the price {plan.cost} does not fit into what is left")
-        if token is not None:
-            server.accounts.pay_by(token, None if said is None else exact(said, name="epsilon"))
-
-    return server.jobs.ask(caller, dataset, question, plan.cost, key, pay)
+    plan, said = question.plan(server.shelf[dataset].asked_by(caller.name)), question.offer.get("epsilon")
+    offered = OfferedRelease(
+        question=question,
+        cost=plan.cost,
+        event=plan.event,
+        nested=plan.nested,
+        epsilon=None if said is None else exact(said, name="epsilon"),
+    )
+    return queue_release(server, caller, dataset, offered, key)
 
 
 def _release(call: ApiCall) -> Any:

@@ -34,7 +34,9 @@ def serve(
     workers: Annotated[int, typer.Option("--workers", help="How many releases are read at a time.")] = 2,
     answer_after: Annotated[
         list[str] | None,
-        typer.Option("--answer-after", help="DATASET=SECONDS: when answers leave; else by a trial on made-up rows."),
+        typer.Option(
+            "--answer-after", help="DATASET=SECONDS or DATASET:KIND=SECONDS: when answers leave; else by a trial."
+        ),
     ] = None,
     tls_certificate: Annotated[Path | None, typer.Option("--tls-certificate", help="The certificate, as PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate, as PEM.")] = None,
