@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -30,7 +31,7 @@ from discreet.server.accounts import OPERATIONS, Accounts, Caller
 from discreet.server.datasets import DatasetShelf
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
-from discreet.server.problems import MEDIA_TYPE, Problem, problem_of
+from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
 from discreet.server.state_file import StateFile
 
 __all__ = [
@@ -52,6 +53,8 @@ COOKIE = "discreet_visit"
 _MOST_AT_ONCE = 4  # requests of an account that are computed at the same time
 LONGEST_WAIT = 60.0  # seconds that a request waits for a release
 _MOST_WAITING = 8  # requests of an account that wait for releases at the same time
+_USUAL_PAGE, _LONGEST_PAGE, _LARGEST_NUMBER = 50, 200, 10**15
+_NUMBER = re.compile(r"-?[0-9]{1,20}(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", re.ASCII)
 
 
 @final
@@ -181,23 +184,29 @@ class ApiCall:
     def number(self, name: str, usual: float, *, least: float, most: float) -> float:
         """Read a number of the query."""
         said = self.query.get(name)
-        try:
-            value = usual if said is None else float(said[:20])
-        except ValueError:
-            raise Problem("invalid", f"{name} must be a number") from None
+        if said is not None and not _NUMBER.fullmatch(said):
+            raise Problem("invalid", f"{name} must be a number")
+        value = float(usual if said is None else said)
         if not least <= value <= most:
             raise Problem("invalid", f"{name} must be from {least:g} to {most:g}")
         return value
 
+    def whole(self, name: str, usual: int, *, least: int, most: int) -> int:
+        """Read a whole number of the query."""
+        value = self.number(name, usual, least=least, most=most)
+        if not value.is_integer():
+            raise Problem("invalid", f"{name} must be a whole number")
+        return int(value)
+
     @property
     def before(self) -> int | None:
         """Where a page of a list begins."""
-        return int(self.number("before", 0, least=1, most=1e15)) if "before" in self.query else None
+        return self.whole("before", 1, least=1, most=_LARGEST_NUMBER) if "before" in self.query else None
 
     @property
     def most(self) -> int:
         """How many entries a page has."""
-        return int(self.number("limit", 50, least=1, most=200))
+        return self.whole("limit", _USUAL_PAGE, least=1, most=_LONGEST_PAGE)
 
     @property
     def only(self) -> str | None:
@@ -219,6 +228,7 @@ class Endpoint:
     answer: type[BaseModel] | None = None
     query: tuple[str, ...] = ()
     media: tuple[str, ...] = ()  # where the answer is a file
+    formats: tuple[str, ...] = ()  # what {format} of the path may be
 
 
 # --- the way of a request ---
@@ -343,21 +353,56 @@ def _reference(model: type[BaseModel]) -> dict[str, Any]:
     return {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
 
 
+# Statuses of problems that any request can meet: at the gate, at the door, or where the server itself fails.
+_ANYWHERE = frozenset({400, 401, 403, 413, 421, 429, 500, 503})
+_QUERY_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
+    "wait": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": 30},
+    "before": {"type": "integer", "minimum": 1, "maximum": _LARGEST_NUMBER},
+    "limit": {"type": "integer", "minimum": 1, "maximum": _LONGEST_PAGE, "default": _USUAL_PAGE},
+}
+
+
 def _operation(endpoint: Endpoint) -> dict[str, Any]:
-    held = [part[1:-1] for part in endpoint.path.replace("answer.", "").split("/") if part.startswith("{")]
-    parameters = [{"name": one, "in": "path", "required": True, "schema": {"type": "string"}} for one in held]
-    parameters += [{"name": one, "in": "query", "schema": {"type": "number"}} for one in endpoint.query]
-    plain = {"application/json": _reference(endpoint.answer)} if endpoint.answer is not None else {}
-    content = plain or {media: {} for media in endpoint.media}
-    responses: dict[str, Any] = {"200": {"description": endpoint.summary, "content": content}}
-    if "wait" in endpoint.query:
-        responses["202"] = {"description": "Not answered yet", "content": content}
-    responses["default"] = {"description": "A problem", "content": {MEDIA_TYPE: _reference(models.ProblemModel)}}
     roles = ", ".join(sorted(role.value for role in OPERATIONS[endpoint.operation].roles))
     described = f"Roles: {roles}. Scope of a token: {OPERATIONS[endpoint.operation].scope}."
-    told: dict[str, Any] = {"summary": endpoint.summary, "description": described, "responses": responses}
-    if parameters:
+    named = "_".join(re.findall(r"\w+", f"{endpoint.method.lower()} {endpoint.path.removeprefix('/v1')}"))
+    told: dict[str, Any] = {"operationId": named, "summary": endpoint.summary, "description": described}
+    told["responses"] = _responses(endpoint)
+    if parameters := _parameters(endpoint):
         told["parameters"] = parameters
     if endpoint.body is not None:
         told["requestBody"] = {"required": True, "content": {"application/json": _reference(endpoint.body)}}
     return told
+
+
+def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    held = re.findall(r"\{(\w+)\}", endpoint.path)
+    schemas = {one: {"type": "string", "minLength": 1} for one in held}
+    if endpoint.formats:
+        schemas["format"] = {"type": "string", "enum": list(endpoint.formats)}  # type: ignore[dict-item]
+    found = [{"name": one, "in": "path", "required": True, "schema": schemas[one]} for one in held]
+    asked = [
+        {"name": one, "in": "query", "schema": _QUERY_SCHEMAS.get(one, {"type": "string"})} for one in endpoint.query
+    ]
+    return found + asked
+
+
+def _responses(endpoint: Endpoint) -> dict[str, Any]:
+    """Return every status that an endpoint can answer with: there is no other."""
+    plain = {"application/json": _reference(endpoint.answer)} if endpoint.answer is not None else {}
+    content = plain or {media: {} for media in endpoint.media}
+    found: dict[str, Any] = {"200": {"description": endpoint.summary, "content": content}}
+    if "wait" in endpoint.query:
+        found["202"] = {"description": "Not answered yet", "content": content}
+    problem = {MEDIA_TYPE: _reference(models.ProblemModel)}
+    for status in sorted(_problem_statuses(endpoint)):
+        said = "; ".join(kind.title for kind in KINDS_OF_PROBLEMS.values() if kind.status == status)
+        found[str(status)] = {"description": said, "content": problem}
+    return found
+
+
+def _problem_statuses(endpoint: Endpoint) -> frozenset[int]:
+    named = {404} if "{" in endpoint.path else set()
+    read = {422} if endpoint.query or endpoint.body is not None else set()
+    changed = {409} if endpoint.method != "GET" else set()
+    return _ANYWHERE | named | read | changed

@@ -139,7 +139,10 @@ def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
     async def unknown(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         code = {404: "not-found", 405: "wrong-method"}.get(status)
-        return problem_response(Problem(code) if code is not None else problem_of(error))
+        told = problem_response(Problem(code) if code is not None else problem_of(error))
+        if isinstance(error, HTTPException) and error.headers is not None:
+            told.headers.update(error.headers)  # which methods an address takes
+        return told
 
     app = Starlette(
         routes=[*api_routes(server, ENDPOINTS), *page_routes(server)],

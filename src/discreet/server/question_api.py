@@ -215,6 +215,7 @@ QUESTION_ENDPOINTS = (
         handler=_answer,
         summary="The answer as csv, json, parquet or arrow",
         media=tuple(media for media, _ in _FORMS.values()),
+        formats=tuple(_FORMS),
     ),
     Endpoint(
         method="GET",
