@@ -17,7 +17,7 @@ from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
 from discreet.query.plan.explain import Explanation
 from discreet.query.plan.kept_share import KeptShare, kept_share
-from discreet.query.plan.planner import joint_event
+from discreet.query.plan.planner import PricedQuery, joint_event
 from discreet.query.release_table import DUMMY_NOTE, ReleaseTable
 from discreet.query.session.executor import Executor
 from discreet.query.session.requests import BatchRequest, Request
@@ -75,6 +75,11 @@ class Plan:
     def question(self) -> Query:
         """The closed tree that was read."""
         return self._asked.priced.question
+
+    @property
+    def priced(self) -> PricedQuery:
+        """The question, how it will be answered and what that spends, without the means to read anything."""
+        return self._asked.priced
 
     @property
     def event(self) -> Event:
