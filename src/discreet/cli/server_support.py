@@ -17,6 +17,7 @@ from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
     from discreet.server.accounts import AccountRole, Accounts
+    from discreet.server.approvals import ApprovalLimits
     from discreet.server.listener import ServerSettings
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "TokenRow",
     "accounts_of",
     "answer_times",
+    "approval_limits",
     "revoke_tokens",
     "role_named",
     "run_server",
@@ -46,6 +48,15 @@ def answer_times(said: Sequence[str]) -> dict[str, float]:
         except ValueError:
             raise InvalidParameter("--answer-after is DATASET=SECONDS, such as visits=5") from None
     return found
+
+
+def approval_limits(each: Sequence[str] | None, daily: Sequence[str] | None, days: float) -> ApprovalLimits | None:
+    """Read `visits=0.5` and `visits:agent=0.1`; None where no limit was said."""
+    if not each and not daily:
+        return None
+    from discreet.server.approvals import ApprovalLimits
+
+    return ApprovalLimits.read(each or (), daily or (), days)
 
 
 def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool, check: bool, as_json: bool) -> None:

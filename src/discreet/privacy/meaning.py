@@ -40,6 +40,7 @@ __all__ = [
     "deployments",
     "explain",
     "explain_epsilon",
+    "sentences",
     "told",
 ]
 

@@ -53,9 +53,10 @@ class Operation:
     scope: str
 
 
-SCOPES = ("read", "ask", "release", "audit")
+SCOPES = ("read", "ask", "release", "audit", "approve")
 _ALL = frozenset(AccountRole)
 _ASKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.ANALYST, AccountRole.AGENT})
+_HOLDING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN})
 _CHECKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR})
 # The whole of who may do what. An address without an operation here cannot be served; tests try every role on all.
 OPERATIONS: Mapping[str, Operation] = {
@@ -69,6 +70,10 @@ OPERATIONS: Mapping[str, Operation] = {
     "budget": Operation(_ALL - {AccountRole.READER}, "read"),
     "history": Operation(_ALL - {AccountRole.READER}, "read"),
     "ledger": Operation(_CHECKING, "audit"),
+    "approvals": Operation(_ALL - {AccountRole.READER}, "read"),
+    "approval": Operation(_HOLDING, "read"),
+    "approve": Operation(_HOLDING, "approve"),
+    "withdraw": Operation(_ASKING, "release"),
     "log": Operation(frozenset({AccountRole.OWNER, AccountRole.AUDITOR}), "audit"),
 }
 # Whose releases and charges are shown: those of everybody, or their own.
@@ -410,6 +415,10 @@ class Accounts:
             return False
         caller = self._caller(name)
         return caller is not None and caller.may(operation) and caller.sees(dataset)
+
+    def is_same_person(self, one: str, other: str) -> bool:
+        """Tell whether two names are one person: a token and a visit of an account have its name."""
+        return one.casefold() == other.casefold()
 
     def _token_row(self, token: str, kind: str) -> Any:
         _, _, rest = token.partition("dsc_")

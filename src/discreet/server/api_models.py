@@ -164,7 +164,7 @@ class AnswerTableModel(_Told):
 
 
 class ReleaseAnswerModel(_Told):
-    """A release: queued, running, done or failed."""
+    """A release: awaiting (another custodian's approval), queued, running, done or failed."""
 
     id: str
     dataset: str

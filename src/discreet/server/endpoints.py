@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from discreet.server.approvals_api import APPROVAL_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
 
 __all__ = ["ENDPOINTS"]
 
-ENDPOINTS = (*QUESTION_ENDPOINTS,)
+ENDPOINTS = (*QUESTION_ENDPOINTS, *APPROVAL_ENDPOINTS)

@@ -20,7 +20,7 @@ import hashlib
 import json
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from math import ceil
@@ -29,10 +29,12 @@ from typing import Any, TypeAlias, final
 
 from discreet.custodian_debug import show_hidden
 from discreet.errors import AnswerFailed
+from discreet.privacy.events import Event as PrivacyEvent
 from discreet.query.release_table import ReleaseTable
 from discreet.query.session.executor import Patience
 from discreet.query.session.session import Session
 from discreet.server.accounts import Accounts, Caller, secret
+from discreet.server.approvals import AWAITING, ApprovalGate, Weighed
 from discreet.server.datasets import AskedQuestion, DatasetShelf, ServedDataset
 from discreet.server.problems import Problem, problem_of
 from discreet.server.state_file import StateFile
@@ -42,6 +44,7 @@ __all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "operation_of", "r
 _MOST_WAITING = 8  # jobs of a principal that are queued or run
 _MOST_QUEUED = 1_000
 _LONGEST_KEY = 200
+_LOOK_AGAIN = 1.0  # seconds between looks at what was approved on the command line
 
 
 @final
@@ -56,7 +59,7 @@ class Job:
     sql: str
     offer: dict[str, Any]
     cost: str
-    state: str  # queued, running, done or failed
+    state: str  # awaiting (a person's approval), queued, running, done or failed
     asked: float
     answer: str | None
     problem: Problem | None
@@ -139,11 +142,13 @@ class Jobs:
         workers: int,
         until: Pause = _until_moment,
         kinds: Mapping[str, JobRunner] | None = None,
+        gate: ApprovalGate | None = None,
     ) -> None:
+        self.gate = gate or ApprovalGate(state, shelf, accounts)
         self._kinds = {"question": run_question, **(kinds or {})}
         self._until = until
         self._state, self._shelf, self._accounts = state, shelf, accounts
-        self._changed, self._stopping = Condition(), False
+        self._changed, self._stopping, self._ended = Condition(), False, Event()
         self._queue: list[Job] = []
         self._running: set[tuple[str, str]] = set()
         self._over: dict[str, Future[None]] = {}
@@ -154,7 +159,7 @@ class Jobs:
 
     def start(self) -> None:
         """Begin to work."""
-        for thread in self._threads:
+        for thread in (*self._threads, Thread(target=self._watch_approvals, name="approvals", daemon=True)):
             thread.start()
 
     def _queue_again(self) -> None:
@@ -177,14 +182,18 @@ class Jobs:
         *,
         kind: str = "question",
         details: Mapping[str, Any] | None = None,
+        charged: Sequence[PrivacyEvent] | None = None,
     ) -> Job:
         """Queue a release; under a key that was used, return what it stands for. `pay` takes it off a token's cap.
 
         It may wait for the ledger. So nobody waits for it but the same account: what others are told has its time.
+        `charged` is what it will be charged, then what for units within; nothing if it was paid before. Above a limit
+        it waits for another custodian, and where nobody said what is charged it waits wherever there is a limit.
         """
         if key is not None and not 0 < len(key) <= _LONGEST_KEY:
             raise Problem("invalid", f"an idempotency key has at most {_LONGEST_KEY} characters")
         said = _said(kind, question, details or {})
+        weighed = self.gate.weigh(caller, dataset, charged)
         with self._changed:
             alone = self._asking[caller.name]
         with alone:
@@ -197,15 +206,19 @@ class Jobs:
             self._check_room(caller.name)
             pay()
             with self._changed:
-                return self._add(caller.name, dataset, own, _written(said | {"token": caller.token}), cost, kind)
+                asked = _written(said | {"token": caller.token})
+                return self._add(caller.name, dataset, own, asked, cost, kind, weighed)
 
     def _check_room(self, name: str) -> None:
         with self._changed:
             waiting = sum(job.name == name for job in self._queue) + sum(who == name for who, _ in self._running)
+            waiting += self.gate.book.waiting(name)
             if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
                 raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
 
-    def _add(self, name: str, dataset: str, key: str | None, said: str, cost: str, kind: str) -> Job:
+    def _add(
+        self, name: str, dataset: str, key: str | None, said: str, cost: str, kind: str, weighed: Weighed | None
+    ) -> Job:
         number = secret(16)
         with self._state.changing() as database:
             database.execute(
@@ -213,13 +226,38 @@ class Jobs:
                 "VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
                 (number, dataset, name, key or f"job/{number}", said, cost, self._state.now(), kind),
             )
-        self._state.decide(name, "release", dataset=dataset, outcome="queued", about=number)
+            added = Job.of(database.execute("SELECT * FROM jobs WHERE id = ?", (number,)).fetchone())
+            if self.gate.holds_back(database, added, weighed):
+                database.execute("UPDATE jobs SET state = ? WHERE id = ?", (AWAITING, number))
         job = self.get(number)
+        self._state.decide(name, "release", dataset=dataset, outcome=job.state, about=number)
+        if job.state != AWAITING:
+            self._queue_up(job)
+        return job
+
+    def _queue_up(self, job: Job) -> None:
         self._queue.append(job)
         with self._over_changes:
-            self._over[number] = Future()
+            self._over[job.id] = Future()
         self._changed.notify_all()
-        return job
+
+    def take_approved(self) -> None:
+        """Queue what was approved, on a page, by the API or on the command line."""
+        query = "SELECT jobs.* FROM jobs JOIN approvals ON approvals.job = jobs.id"
+        query += " WHERE approvals.state = 'approved' AND jobs.state = 'queued' ORDER BY jobs.number"
+        with self._changed:
+            for job in map(Job.of, self._state.rows(query)):
+                if self.over(job.id) is None:  # Else it waits for a slot, or runs, already.
+                    self._queue_up(job)
+
+    def _watch_approvals(self) -> None:
+        """End what waited for too long, and take what was approved on the command line."""
+        while not self._ended.wait(_LOOK_AGAIN):
+            try:
+                self.gate.book.expire()
+                self.take_approved()
+            except Exception as error:  # noqa: BLE001 - the state could not be read: it is looked at again
+                show_hidden(error)
 
     def get(self, number: str) -> Job:
         """Return a job by its id, which nobody can guess."""
@@ -299,6 +337,7 @@ class Jobs:
             if not self._accounts.may_still(job.name, job.dataset, job.token, operation_of(job.kind)):
                 raise Problem("forbidden", "this account or token may no longer do this; nothing was charged")
             served = self._shelf[job.dataset]
+            self.gate.check_may_run(job)
             found.answer = self._kinds[job.kind](job, served, served.asked_by(job.name, patience, kind=job.kind))
         except BaseException as error:  # noqa: BLE001 - whatever it was, one of a list of problems is told
             found.problem = problem_of(error)
@@ -332,6 +371,7 @@ class Jobs:
 
     def stop(self) -> None:
         """Let running jobs end; those that wait stay on record, and are run by the next server."""
+        self._ended.set()
         with self._changed:
             self._stopping = True
             self._changed.notify_all()

@@ -12,10 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import InvalidParameter, MissingLibrary, Refused
 from discreet.query.session.policy_file import Policy
+
+if TYPE_CHECKING:
+    from discreet.server.approvals import ApprovalLimits
 
 __all__ = ["ServerSettings", "demo_folder", "listen", "opened_server", "policy_files", "web_app", "web_config"]
 
@@ -37,6 +40,7 @@ class ServerSettings:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -103,6 +107,7 @@ def opened_server(
     _check_libraries()
     from discreet.server.accounts import Accounts, nobodys_password
     from discreet.server.app import Server
+    from discreet.server.approvals import ApprovalGate, ApprovalLimits
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
     from discreet.server.jobs import Jobs
@@ -118,7 +123,10 @@ def opened_server(
         opened.callback(shelf.close)
         accounts = Accounts(state)
         nobodys_password()
-        jobs = Jobs(state, shelf, accounts, workers=settings.workers, **clocks)
+        declared = settings.approvals or ApprovalLimits()
+        declared.check(one.name for one in shelf)
+        gate = ApprovalGate(state, shelf, accounts, declared)
+        jobs = Jobs(state, shelf, accounts, workers=settings.workers, gate=gate, **clocks)
         opened.callback(jobs.stop)
         yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private)
 

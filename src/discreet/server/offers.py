@@ -46,4 +46,5 @@ def queue_release(server: Server, caller: Caller, dataset: str, offered: Offered
             server.accounts.pay_by(caller.token, offered.epsilon)
 
     said = offered.question, offered.cost, key, pay
-    return server.jobs.ask(caller, dataset, *said, kind=offered.kind, details=offered.details)
+    charged = () if event is None else (event, *offered.nested)
+    return server.jobs.ask(caller, dataset, *said, kind=offered.kind, details=offered.details, charged=charged)

@@ -48,6 +48,8 @@ KINDS_OF_PROBLEMS: Mapping[str, ProblemKind] = {
         ProblemKind("wrong-method", 405, "This address takes another method"),
         ProblemKind("budget-exceeded", 409, "The price does not fit into what is left; nothing was charged"),
         ProblemKind("key-used", 409, "This idempotency key stands for another question"),
+        ProblemKind("decided", 409, "This does not wait for an approval, or not any more"),
+        ProblemKind("not-approved", 409, "Nobody approved this release; nothing was charged"),
         ProblemKind("too-large", 413, "The request is larger than the server takes"),
         ProblemKind("wrong-host", 421, "The server does not go by this name"),
         ProblemKind("invalid", 422, "A value of the request cannot be used; nothing was charged"),

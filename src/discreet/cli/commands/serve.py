@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -43,22 +43,24 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy on this machine has TLS and passes requests on.")
     ] = False,
+    approve_above: Annotated[
+        list[str] | None,
+        typer.Option("--approve-above", help="DATASET=ε or DATASET:ROLE=ε: a release above it waits for a custodian."),
+    ] = None,
+    approve_above_daily: Annotated[
+        list[str] | None,
+        typer.Option("--approve-above-daily", help="The same for what one account asks of a data set in 24 hours."),
+    ] = None,
+    approval_days: Annotated[float, typer.Option("--approval-days", help="How long a release waits for one.")] = 7.0,
     check: Annotated[bool, typer.Option("--check", help="Open and verify everything, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Serve data sets to several people: an HTTP API and pages, accounts, one budget. See docs/server.md."""
-    from discreet.cli.server_support import answer_times, run_server
+    from discreet.cli.server_support import answer_times, approval_limits, run_server
     from discreet.server.listener import ServerSettings
 
-    settings = ServerSettings(
-        state=state,
-        host=host,
-        port=port,
-        names=tuple(name or ()),
-        workers=workers,
-        answer_after=answer_times(answer_after or ()),
-        certificate=tls_certificate,
-        key=tls_key,
-        behind_proxy=behind_proxy,
-    )
+    place: dict[str, Any] = {"state": state, "host": host, "port": port, "names": tuple(name or ()), "workers": workers}
+    tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
+    limits = approval_limits(approve_above, approve_above_daily, approval_days)
+    settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
     run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)
