@@ -16,6 +16,7 @@ from discreet.server.endpoints import ENDPOINTS
 from discreet.server.pages.site import page_routes
 from discreet.server.problems import Problem
 from discreet.server.state_file import StateFile
+from discreet.server.state_store import StateConflict
 
 # Written out once more, by hand: a slip in the table of the server is a difference here.
 ALLOWED = {
@@ -437,7 +438,7 @@ class TestDecisions:
         _, state, _ = alone
         assert state.decisions_hold()
         for change in ("UPDATE decisions SET who = 'x'", "DELETE FROM decisions"):
-            with pytest.raises(Exception, match="decisions stay"), state.changing() as database:
+            with pytest.raises(StateConflict), state.changing() as database:
                 database.execute(change)
         with state.changing() as database:
             database.execute("DROP TRIGGER decisions_stay")

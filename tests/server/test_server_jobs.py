@@ -23,7 +23,7 @@ from discreet.server.http_limits import HttpLimits, RequestGate
 from discreet.server.jobs import _until_moment
 from discreet.server.listener import ServerSettings
 from discreet.server.problems import Problem
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import ServerState
 
 
 class SlowClock:
@@ -240,7 +240,7 @@ def test_decisions_are_not_written_on_the_loop_that_serves_everybody(tmp_path, m
     prepare(tmp_path)
     with running(tmp_path, names=("one",)) as world:
         reader, page = world.client("reader"), world.browser("reader")
-        decide, loops = StateFile.decide, []
+        decide, loops = ServerState.decide, []
 
         def noted(self, *arguments, **named):
             try:
@@ -249,7 +249,7 @@ def test_decisions_are_not_written_on_the_loop_that_serves_everybody(tmp_path, m
                 loops.append(None)
             return decide(self, *arguments, **named)
 
-        monkeypatch.setattr(StateFile, "decide", noted)
+        monkeypatch.setattr(ServerState, "decide", noted)
         assert reader.post("/v1/datasets/one/releases", json=COUNT).status_code == 403
         assert page.get("/ask").status_code == 403
         assert loops == [None, None]

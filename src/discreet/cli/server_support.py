@@ -102,10 +102,11 @@ def _first_run(accounts: Accounts) -> str | None:
 def accounts_of(state: Path) -> Iterator[Accounts]:
     """Open the accounts of a server, which may be running."""
     from discreet.server.accounts import Accounts
-    from discreet.server.state_file import StateFile
+    from discreet.server.state_store import opened_state
 
-    opened = StateFile(state)
+    opened = opened_state(state)
     try:
+        opened.check_anchored()
         yield Accounts(opened)
     finally:
         opened.close()

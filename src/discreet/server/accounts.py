@@ -22,7 +22,7 @@ from discreet.exact import positive
 from discreet.names import check_name
 from discreet.noise.source import read
 from discreet.server.problems import Problem
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import ServerState
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
@@ -125,6 +125,10 @@ _LEAST_PASSWORD, _LONGEST_PASSWORD = 12, 1_000
 _MOST_FAILURES, _LOCKED = 5, 900.0  # tries of a password, and seconds of a lock-out after them
 _VISIT = 8 * 3600.0  # seconds of a visit in a browser
 _INVITED = 7 * 86_400.0
+_COUNTED = (
+    "INSERT INTO failures VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET count = excluded.count,"
+    " last = excluded.last, locked_until = excluded.locked_until"
+)
 _HASHING = BoundedSemaphore(2)  # each takes 64 MB
 
 
@@ -173,7 +177,7 @@ def _matches(stored: str, password: str) -> bool:
 class Accounts:
     """The people of a server. Every change is a decision on record."""
 
-    def __init__(self, state: StateFile) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
 
     def add(self, name: str, role: AccountRole, datasets: Iterable[str], *, by: str) -> str:
@@ -183,7 +187,7 @@ class Accounts:
                 "a name has letters, digits and . _ @ -, at most 64, and begins with one of the first"
             )
         granted = sorted({check_name(dataset, name="dataset") for dataset in datasets})
-        if self._state.row("SELECT 1 FROM people WHERE name = ? COLLATE NOCASE", name) is not None:
+        if self._state.row("SELECT 1 FROM people WHERE LOWER(name) = LOWER(?)", name) is not None:
             raise InvalidParameter(f"there is somebody of the name {name} already")
         with self._state.changing() as database:
             since = self._state.now()
@@ -259,7 +263,7 @@ class Accounts:
         change = (
             "DELETE FROM grants WHERE name = ? AND dataset = ?"
             if revoke
-            else "INSERT OR IGNORE INTO grants VALUES (?, ?)"
+            else "INSERT INTO grants VALUES (?, ?) ON CONFLICT DO NOTHING"
         )
         with self._state.changing() as database:
             database.executemany(change, [(name, dataset) for dataset in named])
@@ -365,7 +369,7 @@ class Accounts:
             if until <= now:
                 count, last = 1 if until else count + 1, now
                 until = now + _LOCKED if count >= _MOST_FAILURES else 0.0
-            database.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?)", (name, count, last, until))
+            database.execute(_COUNTED, (name, count, last, until))
         self._state.decide("", "sign in", outcome="locked" if until and name else "refused", about=name)
 
     def sign_out(self, cookie: str, *, name: str) -> None:

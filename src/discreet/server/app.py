@@ -32,7 +32,7 @@ from discreet.server.datasets import DatasetShelf
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import ServerState
 
 __all__ = [
     "COOKIE",
@@ -63,7 +63,7 @@ class Server:
 
     def __init__(
         self,
-        state: StateFile,
+        state: ServerState,
         accounts: Accounts,
         shelf: DatasetShelf,
         jobs: Jobs,

@@ -37,7 +37,7 @@ from discreet.server.accounts import Accounts, Caller, secret
 from discreet.server.approvals import AWAITING, ApprovalGate, Weighed
 from discreet.server.datasets import AskedQuestion, DatasetShelf, ServedDataset
 from discreet.server.problems import Problem, problem_of
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import ServerState
 
 __all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "operation_of", "run_question"]
 
@@ -135,7 +135,7 @@ class Jobs:
 
     def __init__(
         self,
-        state: StateFile,
+        state: ServerState,
         shelf: DatasetShelf,
         accounts: Accounts,
         *,

@@ -31,7 +31,8 @@ _SLOWEST_HEADERS = 16 << 10  # bytes of a request's head
 class ServerSettings:
     """How a server is run."""
 
-    state: Path
+    state: Path  # or an address, `postgresql://host/database`, as a path
+    state_anchor: Path | None = None
     host: str = "127.0.0.1"
     port: int = 8000
     names: tuple[str, ...] = ()  # more names that it goes by, as browsers say them
@@ -111,14 +112,15 @@ def opened_server(
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
     from discreet.server.jobs import Jobs
-    from discreet.server.state_file import StateFile
+    from discreet.server.state_store import opened_state
 
     with ExitStack() as opened:
-        state = StateFile(settings.state)
+        state = opened_state(settings.state, anchor=settings.state_anchor)
         opened.callback(state.close)
         state.take_alone()
         if not state.decisions_hold():
-            raise Refused(f"the log of decisions in {settings.state.name} was changed: nothing is served from it")
+            raise Refused(f"the log of decisions in {state.name} was changed: nothing is served from it")
+        state.check_anchored()
         shelf = open_shelf(policies, settings.answer_after)
         opened.callback(shelf.close)
         accounts = Accounts(state)

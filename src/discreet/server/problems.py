@@ -21,6 +21,7 @@ from discreet.errors import (
     NotAuthorised,
     Refused,
 )
+from discreet.server.state_store import StateDamaged, StateUnavailable
 
 __all__ = ["KINDS_OF_PROBLEMS", "MEDIA_TYPE", "Problem", "ProblemKind", "problem_of"]
 
@@ -102,6 +103,8 @@ def problem_of(error: BaseException) -> Problem:
             place = {"line": error.line, "column": error.column, "excerpt": error.excerpt, "caret": error.caret}
             advice = {"reason": error.reason or None, "way_out": error.way_out or None}
             return Problem("refused", error.problem, **place, **advice)
+        case StateDamaged() | StateUnavailable():
+            return Problem("unavailable", "the server cannot read or write its state now: try again later")
         case LedgerDamaged() | LedgerUnavailable():
             return Problem("unavailable", "the ledger cannot be used now: whoever runs the server has to look")
         case NotAuthorised():

@@ -1,113 +1,95 @@
-"""The state of a server: one SQLite file with people, tokens, jobs, and a log of decisions that only grows.
-
-The budget is not in it: that is the ledger's. Whoever rolls this file back brings back revoked tokens and spent caps of
-tokens, never budget.
-"""
+"""The state of one server in an SQLite file."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import sqlite3
 import stat
-import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from threading import RLock
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW, refuse_without_locks, try_to_lock
-from discreet.server.state_tables import FORMAT, TABLES
+from discreet.server.state_store import ServerState, StateConflict, StateUnavailable
+from discreet.server.state_tables import APPEND_ONLY
 
 __all__ = ["StateFile"]
 
 
 @final
-class StateFile:
-    """One connection, shared by threads: whoever holds it is alone, and what they do is done whole or not at all."""
+class StateFile(ServerState):
+    """A file, and its anchor beside it unless that is kept elsewhere."""
 
-    def __init__(self, path: Path, *, clock: Callable[[], float] = time.time) -> None:
-        self.path, self._clock, self._lock = path, clock, RLock()
+    is_shared = False
+
+    def __init__(self, path: Path, *, anchor: Path | None = None, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(clock, anchor or path.with_name(f"{path.name}.anchor"))
+        self.path, self.name = path, path.name
         self._server: int | None = None
         _make_private(path)
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
-        self._database.row_factory = sqlite3.Row
-        self._database.execute("PRAGMA foreign_keys = ON")
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = FULL")
-        found = self._database.execute("PRAGMA user_version").fetchone()[0]
-        if found not in (0, FORMAT):
-            raise InvalidParameter(f"{path.name} was written by another version of the server")
-        self._database.executescript(TABLES)
-        self._database.execute(f"PRAGMA user_version = {FORMAT}")
-        last = self._database.execute("SELECT MAX(at) FROM decisions").fetchone()[0]
-        self._latest = float(last or 0)
+        try:
+            self._database.row_factory = sqlite3.Row
+            with self._errors():
+                for setting in ("foreign_keys = ON", "journal_mode = WAL", "synchronous = FULL"):
+                    self._database.execute(f"PRAGMA {setting}")
+            self._prepare()
+        except BaseException:
+            self._database.close()
+            raise
 
-    def now(self) -> float:
-        """Return the time, which never goes back: a clock that jumps back revives no session and no token."""
-        with self._lock:
-            self._latest = max(self._latest, self._clock())
-            return self._latest
+    def _begin(self) -> None:
+        self._database.execute("BEGIN IMMEDIATE")
+
+    def _end(self, word: str) -> None:
+        if self._database.in_transaction:  # A full disk ends it by itself.
+            self._database.execute(word)
+
+    def _run(self, query: str, values: Sequence[Any]) -> sqlite3.Cursor:
+        return self._database.execute(query, values)
 
     @contextmanager
-    def changing(self) -> Iterator[sqlite3.Connection]:
-        """Change something, whole or not at all."""
-        with self._lock:
-            self._database.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._database
-            except BaseException:
-                self._database.execute("ROLLBACK")
-                raise
-            self._database.execute("COMMIT")
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.IntegrityError:
+            raise StateConflict("there is one of this name already, or the state does not let this change") from None
+        except UnicodeEncodeError:
+            raise InvalidParameter("a text has characters that cannot be kept") from None
+        except sqlite3.DatabaseError as error:
+            code = getattr(error, "sqlite_errorname", None) or type(error).__name__
+            raise StateUnavailable(f"{self.name} cannot be read or written now ({code})") from None
 
-    def rows(self, query: str, *values: Any) -> list[sqlite3.Row]:
-        """Return all rows of a query."""
-        with self._lock:
-            return self._database.execute(query, values).fetchall()
+    def _format(self) -> int:
+        return int(self._database.execute("PRAGMA user_version").fetchone()[0])
 
-    def row(self, query: str, *values: Any) -> sqlite3.Row | None:
-        """Return the first row of a query, if there is one."""
-        return next(iter(self.rows(query, *values)), None)
+    def _set_format(self, number: int) -> None:
+        self._database.execute(f"PRAGMA user_version = {number}")
 
-    def decide(self, who: str, what: str, *, dataset: str = "", outcome: str = "done", about: str = "") -> None:
-        """Write a decision down: who, what, about which data set, and how it ended. No value of data, no SQL."""
-        with self.changing() as database:
-            last = database.execute("SELECT number, hash FROM decisions ORDER BY number DESC LIMIT 1").fetchone()
-            number, before = (1, "") if last is None else (last["number"] + 1, last["hash"])
-            said = (number, self.now(), who, what, dataset, outcome, about)
-            database.execute("INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*said, _chained(before, said)))
+    def _table_columns(self, table: str) -> set[str]:
+        return {row["name"] for row in self._database.execute(f"PRAGMA table_info({table})")}
 
-    def decisions(
-        self, *, before: int | None = None, most: int = 100, only: Iterable[str] | None = None
-    ) -> list[dict[str, Any]]:
-        """Return the last decisions, the newest first: all, or those about some data sets."""
-        last, named = (1 << 62) if before is None else before, None if only is None else json.dumps(sorted(only))
-        found = self.rows(
-            "SELECT * FROM decisions WHERE number < ? AND (? IS NULL OR (dataset <> '' AND dataset IN"
-            " (SELECT value FROM json_each(?)))) ORDER BY number DESC LIMIT ?",
-            last,
-            named,
-            named,
-            most,
-        )
-        return [dict(row) for row in found]
+    def _made(self, statement: str) -> str:
+        return statement
 
-    def decisions_hold(self) -> bool:
-        """Tell whether every decision is the one that was written, with none left out before the last."""
-        before = ""
-        for place, row in enumerate(self.rows("SELECT * FROM decisions ORDER BY number"), 1):
-            *said, found = tuple(row)
-            if said[0] != place or found != _chained(before, tuple(said)):
-                return False
-            before = found
-        return True
+    def _keep_rows(self) -> None:
+        for table in APPEND_ONLY:
+            for name, what in (("stay", "UPDATE"), ("last", "DELETE")):
+                self._database.execute(
+                    f"CREATE TRIGGER IF NOT EXISTS {table}_{name} BEFORE {what} ON {table}"
+                    f" BEGIN SELECT RAISE(ABORT, '{table} stay'); END"
+                )
+
+    def copy_to(self, file: Path) -> None:
+        """Copy it by SQLite's own way, in small steps: the server goes on meanwhile."""
+        _make_private(file)
+        with self._errors(), closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(file)) as copy:
+            source.backup(copy, pages=256)
 
     def take_alone(self) -> None:
-        """Refuse a second server on this state: its queue is in the memory of one process."""
+        """Refuse a second server on this file: SQLite is for one machine."""
         refuse_without_locks("a server")
         self._server = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR | CLOSE_ON_EXEC | NO_FOLLOW, 0o600)
         try:
@@ -115,20 +97,18 @@ class StateFile:
         except OSError:
             raise Refused(
                 f"another server runs on {self.path.name}",
-                way_out="stop it first, or name another file with --state: both may serve the same ledger",
+                way_out="stop it first, or name another file with --state: both may serve the same ledger; several"
+                " servers on one state need PostgreSQL (--state postgresql://…)",
             ) from None
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
             self._database.close()
+            self._close_anchor()
             if self._server is not None:
                 os.close(self._server)
                 self._server = None
-
-
-def _chained(before: str, said: tuple[Any, ...]) -> str:
-    return hashlib.sha256(json.dumps([before, *said], ensure_ascii=True).encode()).hexdigest()
 
 
 def _make_private(path: Path) -> None:

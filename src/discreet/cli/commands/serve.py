@@ -24,8 +24,14 @@ def serve(
     ] = None,
     demo: Annotated[bool, typer.Option("--demo", help="Serve bundled data of people who do not exist.")] = False,
     state: Annotated[
-        Path, typer.Option("--state", help="The file with people, tokens, jobs and the log; made if it is missing.")
+        Path,
+        typer.Option(
+            "--state", help="People, tokens, jobs and the log: a file, or postgresql://… for several servers."
+        ),
     ] = Path("discreet-server.db"),
+    state_anchor: Annotated[
+        Path | None, typer.Option("--state-anchor", help="Where the end of the log is kept, to notice an old copy.")
+    ] = None,
     host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="The port; 0 takes a free one.")] = 8000,
     name: Annotated[
@@ -59,7 +65,8 @@ def serve(
     from discreet.cli.server_support import answer_times, approval_limits, run_server
     from discreet.server.listener import ServerSettings
 
-    place: dict[str, Any] = {"state": state, "host": host, "port": port, "names": tuple(name or ()), "workers": workers}
+    place: dict[str, Any] = {"state": state, "state_anchor": state_anchor, "host": host, "port": port}
+    place |= {"names": tuple(name or ()), "workers": workers}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
     settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
