@@ -8,8 +8,8 @@ rules by which they are read for PostgreSQL.
   never change, name it in `APPEND_ONLY`. If it lets somebody in, or holds what is used up, say in `VOIDED` how a
   restored copy forgets it.
 - **A new column** of a table that is there is written here, for new states, *and* FORMAT is raised by one, *and* a step
-  is added to `MIGRATIONS` under the number that it leads to: `{3: (AddedColumn("jobs", "urgency", "INTEGER"),)}`. Steps are
-  never changed afterwards. Code that inserts names its columns.
+  is added to `MIGRATIONS` under the number that it leads to: `{3: (AddedColumn("jobs", "urgency", "INTEGER"),)}`. Steps
+  are never changed afterwards. Code that inserts names its columns.
 """
 
 from __future__ import annotations
