@@ -379,7 +379,7 @@ def _parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     held = re.findall(r"\{(\w+)\}", endpoint.path)
     schemas = {one: {"type": "string", "minLength": 1} for one in held}
     if endpoint.formats:
-        schemas["format"] = {"type": "string", "enum": list(endpoint.formats)}  # type: ignore[dict-item]
+        schemas["format"] = {"type": "string", "enum": list(endpoint.formats)}
     found = [{"name": one, "in": "path", "required": True, "schema": schemas[one]} for one in held]
     asked = [
         {"name": one, "in": "query", "schema": _QUERY_SCHEMAS.get(one, {"type": "string"})} for one in endpoint.query

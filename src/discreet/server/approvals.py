@@ -29,7 +29,7 @@ from discreet.privacy.relation import Relation
 from discreet.server.accounts import AccountRole, Accounts, Caller
 from discreet.server.datasets import DatasetShelf, ServedDataset
 from discreet.server.problems import Problem
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import ServerState
 
 if TYPE_CHECKING:
     from discreet.server.jobs import Job
@@ -178,7 +178,7 @@ class ApprovalRecord:
 class ApprovalBook:
     """The record of approvals in the state of a server, and every way in which one ends: each is in the log."""
 
-    def __init__(self, state: StateFile) -> None:
+    def __init__(self, state: ServerState) -> None:
         self._state = state
 
     def of(self, job: str) -> ApprovalRecord | None:
@@ -306,7 +306,7 @@ class ApprovalGate:
     """What holds releases back, and lets them go: the one place through which every kind of job goes."""
 
     def __init__(
-        self, state: StateFile, shelf: DatasetShelf, accounts: Accounts, limits: ApprovalLimits | None = None
+        self, state: ServerState, shelf: DatasetShelf, accounts: Accounts, limits: ApprovalLimits | None = None
     ) -> None:
         self.book, self.limits = ApprovalBook(state), limits or ApprovalLimits()
         self._state, self._shelf, self._accounts = state, shelf, accounts
