@@ -1,7 +1,8 @@
 """What all tests share: how many of them are run, what is said of those that are not, and one thread for each process.
 
-`--quick CASES` takes so many cases of every test and none that is marked long, slow or soak. Whatever is skipped is
-named at the end; with `--nothing-skipped`, as in continuous integration, it fails the run.
+`--quick CASES` takes so many cases of every test and none that is marked long, slow or soak. Of a test that is marked
+`some(CASES)` so many are not slow, at even distances. Whatever is skipped is named at the end; with
+`--nothing-skipped`, as in continuous integration, it fails the run.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import traceback
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Generator
 from typing import Any
 
@@ -50,7 +51,9 @@ def pytest_pyfunc_call() -> Generator[None, Any, Any]:
             os._exit(99)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    mark_most_cases_slow(items)
     cases = config.getoption("quick")
     if cases is None:
         return
@@ -62,6 +65,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         (kept if quick and seen[test] <= cases else left).append(item)
     config.hook.pytest_deselected(items=left)
     items[:] = kept
+
+
+def mark_most_cases_slow(items: list[pytest.Item]) -> None:
+    """Leave so many cases of a test as its mark `some` says, the first among them; the others are slow."""
+    tests = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        if item.get_closest_marker("some") is not None:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        (most,) = cases[0].get_closest_marker("some").args
+        kept = {place * len(cases) // most for place in range(most)}
+        for place, case in enumerate(cases):
+            if place not in kept:
+                case.add_marker("slow")
 
 
 @pytest.hookimpl(optionalhook=True)

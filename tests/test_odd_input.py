@@ -151,6 +151,7 @@ FILES = {
 }
 
 
+@pytest.mark.some(19)
 @pytest.mark.parametrize("read", READERS)
 @pytest.mark.parametrize("kind", FILES)
 def test_hostile_files_are_refused_in_little_work(

@@ -23,7 +23,9 @@ def test_slow(): pass
 @pytest.mark.skipif(True, reason="A PART IS MISSING")
 def test_of_a_part(): pass
 """
-MARKS = f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n    long: x\n    slow: x\n    soak: x\n"
+MARKS = (
+    f"[pytest]\npythonpath = {Path(__file__).parent}\nmarkers =\n    long: x\n    slow: x\n    soak: x\n    some: x\n"
+)
 
 
 OF_SPARK = """
@@ -34,6 +36,19 @@ def test_spark_cases(case): pass
 
 @pytest.mark.parametrize("case", range(9))
 def test_other_cases(case): pass
+"""
+
+
+OF_SOME = """
+import pytest
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("case", range(10))
+def test_many(case): pass
+
+@pytest.mark.some(3)
+@pytest.mark.parametrize("case", range(2))
+def test_few(case): pass
 """
 
 
@@ -74,3 +89,15 @@ def test_all_tests_of_spark_run_in_one_process(tmp_path: Path) -> None:
     ended = [line.split()[0] for line in said.splitlines() if "PASSED" in line and "test_spark_cases" in line]
     assert len(ended) == 9
     assert len(set(ended)) == 1
+
+
+@pytest.mark.long
+def test_some_cases_are_not_slow_and_all_are_run_in_full(tmp_path: Path) -> None:
+    code, said = run(tmp_path, "-m", "not slow", tests=OF_SOME)
+    taken = [line.split()[0] for line in said.splitlines() if "PASSED" in line]
+    assert code == 0
+    assert taken == [
+        *(f"test_some.py::test_many[{n}]" for n in (0, 3, 6)),
+        *(f"test_some.py::test_few[{n}]" for n in (0, 1)),
+    ]
+    assert run(tmp_path, tests=OF_SOME)[1].count("PASSED") == 12

@@ -149,6 +149,7 @@ def asked(discreet, folder):
     return discreet
 
 
+@pytest.mark.some(4)
 @pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command[:2])[:20])
 def test_commands_fit_a_terminal_cut_no_word_and_are_plain_in_a_pipe(command, asked, monkeypatch):

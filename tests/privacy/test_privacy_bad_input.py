@@ -202,6 +202,7 @@ EXTREME_EVENTS += [
 ]
 
 
+@pytest.mark.some(33)
 @pytest.mark.parametrize(("event", "relation"), EXTREME_EVENTS, ids=[repr(event)[:60] for event, _ in EXTREME_EVENTS])
 @pytest.mark.parametrize("times", [1, 10**9])
 def test_extremes_are_bounded_or_refused_and_never_get_cheaper(

@@ -104,6 +104,7 @@ def expected(states: Sequence[Sequence[int]], limits: tuple[int, int], *, by_cit
     return found
 
 
+@pytest.mark.some(3)
 @pytest.mark.long
 @pytest.mark.parametrize("limits", [(1, 1), (1, 2), (2, 1), (2, 2)])
 @pytest.mark.parametrize("sql", [BY_CITY, IN_TOTAL])

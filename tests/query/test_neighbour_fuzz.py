@@ -42,6 +42,7 @@ def planned(world: NeighbourWorld, text: str) -> PricedQuery | None:
     return None
 
 
+@pytest.mark.some(3)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(6))
 def test_the_loss_of_a_random_query_is_within_its_price(seed: int) -> None:
@@ -49,6 +50,7 @@ def test_the_loss_of_a_random_query_is_within_its_price(seed: int) -> None:
     assert answered > asked // 5, "nearly everything was refused: the law says little"
 
 
+@pytest.mark.some(2)
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_the_loss_of_a_random_query_is_within_its_price_where_rows_are_exchanged(seed: int) -> None:

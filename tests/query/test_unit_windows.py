@@ -217,6 +217,7 @@ SOME = pytest.param(9, marks=pytest.mark.long, id="every ninth world")
 ALL = pytest.param(1, marks=pytest.mark.slow, id="all worlds")
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("step", [SOME, ALL])
 @pytest.mark.parametrize("sql", ASKED)
 @pytest.mark.parametrize("spend", [Spend(epsilon=1), Spend(rho="0.1", delta="1e-6")], ids=["pure", "gaussian"])

@@ -110,6 +110,7 @@ def people_of(most_rows: int) -> list[tuple[int, ...]]:
     return [rows for size in range(1, most_rows + 1) for rows in combinations_with_replacement((0, 1), size)]
 
 
+@pytest.mark.some(11)
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "max_rows"), [(name, most) for name in CALLS for most in (1, 2) if (name, most) not in ONE_ROW]

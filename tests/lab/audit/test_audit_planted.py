@@ -30,6 +30,7 @@ def case(planted: Planted) -> Any:
     return pytest.param(planted, id=planted.name, marks=[pytest.mark.slow] if planted.runs > _MOST else [])
 
 
+@pytest.mark.some(20)
 @pytest.mark.statistical
 @pytest.mark.parametrize("planted", [case(planted) for planted in PLANTED])
 def test_the_bug_is_found(planted: Planted) -> None:

@@ -35,6 +35,7 @@ def test_every_public_mechanism_says_what_it_spends_and_lists_its_law(kind: Any)
     assert all(hasattr(kind, name) for name in ("event", "relation", "distribution"))
 
 
+@pytest.mark.some(20)
 @pytest.mark.parametrize("subject", [renyi_case(subject) for subject in SUBJECTS])
 def test_the_renyi_claim_holds_on_small_worlds(subject: Subject) -> None:
     result = verify.check_renyi(subject.mechanism, subject.worlds, query=subject.given, orders=[2])

@@ -85,6 +85,7 @@ def farthest(most: int, limits: ContributionBounds, secrets: Sequence[Secret], k
 SECRETS = [Secret((bytes([number]) * 32, bytes([number + 100]) * 32)) for number in range(5)]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("kinds", [FITS, WIDE])
 @pytest.mark.parametrize("most", [1, 2, 3])
 @pytest.mark.parametrize(("groups", "rows"), [(1, 1), (2, 1), (1, 2)])

@@ -134,6 +134,7 @@ def test_nasty_rows_are_added_up_alike(dsn: str, added: list[Any], every: int) -
     assert pushed >= len(asked) // 4
 
 
+@pytest.mark.some(2)
 @pytest.mark.long
 @pytest.mark.parametrize("name", DATASETS)
 def test_the_corpus_is_added_up_alike(dsn: str, name: str, added: list[Any]) -> None:

@@ -64,6 +64,7 @@ class TestSpark(EngineContract):
 # --- the same answers ---
 
 
+@pytest.mark.some(5)
 @pytest.mark.parametrize("name", few())
 def test_forty_queries_agree(spark: Any, place: Path, name: str) -> None:
     assert agree(worlds()[name], partial(frames, spark, place), every=few()[name])

@@ -116,6 +116,7 @@ def exact_inside(law: Any, reach: Fraction) -> Fraction:
         return bounds(1 - 2 * law.survival(int(reach)))[0]
 
 
+@pytest.mark.some(4)
 @pytest.mark.parametrize("name", ["rows", "count", "sum", "distinct"])
 @pytest.mark.parametrize("spend", [{"epsilon": ONE}, {"rho": Fraction(1, 2)}, {"epsilon": Fraction(1, 7)}])
 def test_plus_minus_of_a_number_is_the_least_on_the_grid_with_its_coverage(name: str, spend: dict[str, Any]) -> None:
@@ -181,6 +182,7 @@ def test_intervals_of_means_sums_and_variances_cover_what_they_say(rows: int, sp
     assert widths[0] == predicted(made.draft, made.question.outputs[2], None)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("spend", [{"epsilon": Fraction(3)}, {"rho": Fraction(1)}])
 @pytest.mark.parametrize("rows", [1, 2, 7, 30])
 def test_the_interval_of_a_mean_covers_by_the_laws_of_both_noises(rows: int, spend: dict[str, Any]) -> None:

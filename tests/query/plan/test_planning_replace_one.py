@@ -73,6 +73,7 @@ def test_each_sensitivity_is_reached_and_not_exceeded(measure: str, keys: str, l
         assert squares == draft.footprint.most(one**2, other**2)
 
 
+@pytest.mark.some(29)
 @pytest.mark.parametrize(("measure", "keys", "limits"), EACH)
 def test_the_joint_worst_case_is_what_is_charged(measure: str, keys: str, limits: tuple[int, int]) -> None:
     """Of numbers that lie about a centre the worst exchanges differ: there the charge may be more, and never less."""
@@ -151,6 +152,7 @@ def planned(name: str, **changes: Any) -> tuple[Planned, list[Any]]:
     return Planned(plan, relation=REPLACE, **changes), [world for world in people(listed, 2) if len(world) == 2]
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", LAWS)
 def test_no_exchange_exceeds_what_is_charged(name: str) -> None:
     mechanism, worlds = planned(name)

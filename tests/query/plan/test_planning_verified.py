@@ -60,6 +60,7 @@ def planned(name: str, **changes: Any) -> tuple[Planned, list[Any]]:
     return Planned(plan, **changes), people(states, 2)
 
 
+@pytest.mark.some(6)
 @pytest.mark.parametrize("name", CASES)
 def test_no_pair_of_neighbours_exceeds_what_is_charged(name: str) -> None:
     mechanism, worlds = planned(name)
@@ -251,6 +252,7 @@ def of_family(name: str, most: int = 2) -> tuple[PricedQuery, list[Any]]:
     return priced(*measures, keys="known", limits=(3, 2), family=most, **spend), people(states, 2)
 
 
+@pytest.mark.some(3)
 @pytest.mark.long
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_table_of_a_family_spends_what_its_rows_in_all_groups_do(name: str) -> None:

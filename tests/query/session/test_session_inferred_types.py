@@ -102,6 +102,7 @@ def test_a_unit_is_of_no_kind_in_any_table_beside_a_frame() -> None:
             session.sql("SELECT COUNT(*) AS n FROM stored WHERE uid = 1", epsilon=1)
 
 
+@pytest.mark.some(3)
 @pytest.mark.parametrize("pair", PAIRS)
 def test_a_declared_column_is_of_the_declared_kind_whatever_the_frame_holds(pair: str) -> None:
     for declared in (dp.text(), dp.between(0, 5), dp.between(0, 5, whole=True), dp.boolean(), dp.categories(["a"])):
