@@ -83,10 +83,27 @@ class TestMatrix:
             return NOT_WAITING.get(endpoint.operation, 200)
         return 403
 
+    @pytest.mark.long
+    def test_every_role_on_the_page_of_an_approval(self, world):
+        """Nothing waits here: whoever may know of the release is told that there is no such approval."""
+        number = world.client("owner").post("/v1/datasets/one/releases", json=COUNT).json()["id"]
+        for role in ROLES:
+            client = world.browser(role)
+            assert client.get("/approvals").status_code == {"agent": 303, "reader": 403}.get(role, 200), role
+            expected = {"agent": 303, "reader": 403}.get(role, 404)
+            assert client.get(f"/approvals/{number}").status_code == expected, role
+            said = {"form_token": "" if role == "agent" else form_token(client.get("/account")), "looked": "yes"}
+            for action, operation in (("approve", "approve"), ("decline", "approve"), ("withdraw", "withdraw")):
+                answer = client.post(f"/approvals/{number}", data={**said, "action": action, "reason": "x"})
+                allowed = role in ALLOWED[operation] and role != "analyst"  # who does not see what the owner asked
+                wanted = expected if role in ("agent", "reader", "analyst") or allowed else 403
+                assert answer.status_code == wanted, (role, action)
+
     def test_every_page_is_tried(self, world):
         """A page that is added is added here, or to the matrix above if it is one of the API."""
         found = {one.path for one in page_routes(world.server)}
-        assert found == {"/", "/login", "/logout", "/problems", "/static/{name}", "/account"} | set(PAGES)
+        rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account"}
+        assert found == rest | {"/approvals", "/approvals/{id}"} | set(PAGES)
 
     @pytest.mark.long
     @pytest.mark.parametrize("role", ROLES)

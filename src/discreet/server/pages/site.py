@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from discreet.pages import kit
 from discreet.server.app import Server
+from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
@@ -23,6 +24,7 @@ __all__ = ["page_routes"]
 
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _CHAPTERS = (
+    approval_routes,
     ask_routes,
     budget_routes,
     sign_in_routes,
