@@ -35,19 +35,41 @@ ALLOWED = {
     "approve": {"owner", "custodian"},
     "withdraw": {"owner", "custodian", "analyst", "agent"},
     "log": {"owner", "auditor"},
+    "health": {"owner", "custodian", "auditor"},
+    "metrics": {"owner", "custodian"},
+    "people": {"owner", "custodian"},
+    "tokens": {"owner", "custodian", "analyst", "auditor", "reader"},
 }
 ROLES = sorted(role.value for role in AccountRole)
+# Pages about no data set: tests/server/test_server_people.py says what each role finds there.
+ADMIN = {"/admin": "health", "/admin/people": "people", "/admin/tokens": "people", "/admin/log": "log"}
+ADMIN |= {"/account/tokens": "tokens"}
+OPEN = {"/healthz", "/readyz"}  # for anybody, two constant answers each
 PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases"}  # those about a data set
 
 
-BODIES = {"approve": {"reason": "looked at"}}  # by operation, where it is no question
+# What a request of an endpoint says, by path or operation, where it is no question; nothing of it changes anything.
+BODIES = {
+    "approve": {"reason": "looked at"},
+    "/v1/people": {"name": "ana b", "role": "reader", "datasets": ["one"]},
+    "/v1/people/{name}": {},
+    "/v1/tokens": {"scopes": ["manage"], "cap": "-1", "days": 0.001},
+}
+# What they answer then to whoever may use them.
+ANSWERS = {
+    ("POST", "/v1/people"): 422,
+    ("POST", "/v1/tokens"): 422,
+    ("DELETE", "/v1/tokens/{id}"): 404,
+    ("POST", "/v1/people/{name}/invitation"): 404,
+}
 # The releases of the matrix are answered: nobody decides about them, and they never waited.
 NOT_WAITING = {"approval": 404, "approve": 409, "withdraw": 409}
 
 
 def ask(client, endpoint, dataset, number="0" * 32):
-    path = endpoint.path.format(dataset=dataset, id=number, format="csv")
-    said = BODIES.get(endpoint.operation, COUNT)
+    name = "no-such-name" if endpoint.path.endswith("invitation") else "analyst"
+    path = endpoint.path.format(dataset=dataset, id=number, format="csv", name=name)
+    said = BODIES.get(endpoint.path, BODIES.get(endpoint.operation, COUNT))
     return client.request(endpoint.method, path, json=None if endpoint.body is None else said)
 
 
@@ -73,14 +95,16 @@ class TestMatrix:
     def expected(role, endpoint, dataset):
         if endpoint.operation in NOT_WAITING and role not in ALLOWED[endpoint.operation]:
             return 403  # Of a release the role is looked at first: its data set is not in the address.
-        about = "{dataset}" in endpoint.path or "{id}" in endpoint.path
+        number = "{id}" in endpoint.path and endpoint.operation != "tokens"
+        about = "{dataset}" in endpoint.path or number
         seen = not about or dataset in (DATASETS if role == "owner" else ("one",))
-        if role in ("analyst", "agent") and "{id}" in endpoint.path:
+        if role in ("analyst", "agent") and number:
             seen = False  # The owner asked it.
         if not seen:
             return 404
         if role in ALLOWED[endpoint.operation]:
-            return NOT_WAITING.get(endpoint.operation, 200)
+            other = NOT_WAITING.get(endpoint.operation, 200)
+            return ANSWERS.get((endpoint.method, endpoint.path), other)
         return 403
 
     @pytest.mark.long
@@ -102,8 +126,8 @@ class TestMatrix:
     def test_every_page_is_tried(self, world):
         """A page that is added is added here, or to the matrix above if it is one of the API."""
         found = {one.path for one in page_routes(world.server)}
-        rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account"}
-        assert found == rest | {"/approvals", "/approvals/{id}"} | set(PAGES)
+        rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account", *OPEN}
+        assert found == rest | {"/approvals", "/approvals/{id}"} | set(PAGES) | set(ADMIN)
 
     @pytest.mark.long
     @pytest.mark.parametrize("role", ROLES)
@@ -123,6 +147,11 @@ class TestMatrix:
                 expected = self.page(role, "/ask", "release", dataset)
                 done = 303 if action == "release" else 200
                 assert answer.status_code == (done if expected == 200 else expected), (role, action, dataset)
+        for path, operation in ADMIN.items():
+            answer = client.request("POST" if path == "/account/tokens" else "GET", path, data=said)
+            done = 422 if path == "/account/tokens" else 200
+            allowed = 303 if role == "agent" else done if role in ALLOWED[operation] else 403
+            assert answer.status_code == allowed, (role, path)
         for path in (*PAGES, "/account"):
             assert (client.get(path.format(id="0" * 32)).headers.get("location") == "/login") is (role == "agent")
 
@@ -138,7 +167,7 @@ class TestMatrix:
     def test_nobody_gets_nothing(self, world):
         for endpoint in ENDPOINTS:
             assert ask(world.client(), endpoint, "one").status_code == 401
-        for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32):
+        for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32, *(set(ADMIN) - {"/account/tokens"})):
             assert world.client().get(path).headers["location"] == "/login"
 
     def test_a_data_set_that_one_may_not_see_looks_like_one_that_is_not_there(self, world):
@@ -165,7 +194,9 @@ class TestTokens:
         for endpoint in ENDPOINTS:
             if "{id}" not in endpoint.path:
                 right = OPERATIONS[endpoint.operation].scope == scope
-                assert (ask(client, endpoint, "one").status_code == 200) is right, endpoint.path
+                answer = ask(client, endpoint, "one")
+                assert ("this token has no scope" not in answer.text) is right, endpoint.path
+                assert answer.status_code in (200, *ANSWERS.values(), 403) if right else answer.status_code == 403
 
     def test_a_token_may_be_for_one_data_set(self, world):
         client = world.client()

@@ -13,6 +13,8 @@ from starlette.routing import Route
 
 from discreet.pages import kit
 from discreet.server.app import Server
+from discreet.server.operations_api import watch_routes
+from discreet.server.pages.admin_pages import admin_routes
 from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
@@ -28,6 +30,8 @@ _CHAPTERS = (
     ask_routes,
     budget_routes,
     sign_in_routes,
+    admin_routes,
+    watch_routes,
 )
 
 
