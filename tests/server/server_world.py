@@ -21,6 +21,7 @@ DATASETS = ("one", "two", "three")
 HOST = "http://127.0.0.1"
 COUNT = {"sql": "SELECT COUNT(*) AS n FROM visits", "epsilon": "0.1"}
 GROUPED = {"sql": "SELECT clinic, COUNT(*) AS n FROM visits GROUP BY clinic", "epsilon": "0.1"}
+SAVE = {"title": "All", "shared": True, "question": COUNT}
 POLICY = """\
 dataset = "{name}"
 ledger = "{name}.ledger"

@@ -115,8 +115,10 @@ class TestMistakes:
             raise RuntimeError
 
         monkeypatch.setattr(DatasetShelf, "__iter__", failing)
+        document = deepcopy(openapi(ENDPOINTS))
+        document["paths"] = {path: document["paths"][path] for path in ("/v1/me", "/v1/datasets")}  # These iterate.
         with pytest.raises(FailureGroup, match="Server error"):
-            search(world, openapi(ENDPOINTS), 60)
+            search(world, document, 60)
 
 
 def test_the_document_is_exact(world):

@@ -34,6 +34,7 @@ __all__ = [
     "money_within",
     "more_of",
     "price_words",
+    "shares_by_day",
     "spending_of",
 ]
 
@@ -415,3 +416,38 @@ def left_after(entries: Iterable[Entry], charge: int) -> Left:
     for price in prices:
         total = total.plus(price)
     return left_of(book.rule, total, book.rule.times(total, prices[-1]) if prices else None)
+
+
+def shares_by_day(entries: Iterable[Entry], principal: str | None = None) -> dict[str, float]:
+    """Return which share of the lifetime budget was spent at the end of each day with a charge, rounded up.
+
+    `entries` are all those of one data set, in order. With a `principal`, it is what their charges alone would have
+    used: nothing follows from those of others.
+    """
+    rule: PrivacyFilter | None = None
+    total: Sums | None = None
+    found: dict[str, float] = {}
+    for entry in entries:
+        if "declared" in entry.content:
+            rule = Book.read(entry.dataset, canonical(entry.content["declared"])).rule
+        total, is_new = _next_sums(entry, rule, total, principal)
+        if is_new and rule is not None and total is not None:
+            found[entry.moment[:10]] = up(1 - _part_left(rule, total))
+    return found
+
+
+def _next_sums(
+    entry: Entry, rule: PrivacyFilter | None, total: Sums | None, principal: str | None
+) -> tuple[Sums | None, bool]:
+    """Add what an entry charges to the sums before it, and tell whether it charges."""
+    if rule is None:
+        raise InvalidParameter("these are not the entries of a data set")
+    kept = rule.shares.kept
+    if "sums" in entry.content and principal is None:  # A copy was restored, or a pure account got its first delta.
+        return Sums.from_text(entry.content["sums"]), entry.kind == "restored"
+    if total is not None and len(total.kept) != kept:
+        total = replace(total, kept=(None,) * kept)
+    if entry.kind != "charge" or principal not in (None, entry.content.get("principal")):
+        return total, False
+    before = Sums.nothing(kept) if total is None else total
+    return before.plus(EventPrice.unpacked(entry.content["prices"][LIFETIME])), True

@@ -7,7 +7,7 @@ and paper. No script, no identifier but the name that a caller gives, no altair.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import TypeAlias, final
@@ -19,6 +19,7 @@ __all__ = [
     "Scale",
     "box",
     "caught",
+    "climb",
     "course",
     "error_bars",
     "heatmap",
@@ -347,6 +348,28 @@ def course(
     return _svg(shape, [*_levels(scale), curve, *dates], name=name, told=told)
 
 
+def climb(days: Sequence[str], shares: Sequence[float], *, name: str, told: str) -> str:
+    """Draw which share of something is used up, day by day, as a filled line below 100 %.
+
+    `told` says in words what is seen, and `name` is a word that occurs once on the page.
+    """
+    if not days or len(days) != len(shares) or not all(0 <= share <= 1 for share in shares):
+        raise InvalidParameter("there must be a share from 0 to 1 for each day, and at least one day")
+    most = next(limit for limit in (0.01, 0.05, 0.1, 0.25, 0.5, 1.0) if limit >= max(shares))
+    scale = Scale(0.0, most)
+    line = " ".join(_points(scale, shares))
+    curve = (
+        f'<svg viewBox="0 0 1000 1000" preserveAspectRatio="none" width="100%" height="{_TALL}">'
+        f'<polygon points="0,1000 {line} 1000,1000" fill="var(--bar)" fill-opacity="0.25"/>'
+        f'<polyline points="{line}" fill="none" stroke="var(--bar)" stroke-width="2" '
+        'vector-effect="non-scaling-stroke"/></svg>'
+    )
+    dates = [_text("0", f"{_TALL + 15}", days[0]), _text("100%", f"{_TALL + 15}", days[-1], "end")]
+    levels = _levels(scale, lambda tick: f"{100 * tick:g} %")
+    shape = f'class="course" width="100%" height="{_TALL + _DATES}"'
+    return _svg(shape, [curve, *levels, *dates], name=name, told=told)
+
+
 def _points(scale: Scale, values: Sequence[float]) -> list[str]:
     """Place values on a sheet of a thousand by a thousand; a single day becomes a level line."""
     many = [*values, *values] if len(values) == 1 else list(values)
@@ -354,12 +377,12 @@ def _points(scale: Scale, values: Sequence[float]) -> list[str]:
     return [f"{place * step:.1f},{1000 * (1 - scale.share(value)):.1f}" for place, value in enumerate(many)]
 
 
-def _levels(scale: Scale) -> Iterable[str]:
+def _levels(scale: Scale, written: Callable[[float], str] = tick_text) -> Iterable[str]:
     """Draw a line at every round number, with the number on it."""
     for tick in scale.ticks:
         y = _TALL * (1 - scale.share(tick))
         yield f'<line x1="0" x2="100%" y1="{y:.1f}" y2="{y:.1f}" stroke="var(--grid)"/>'
-        yield _text("2", f"{max(y - 4, 11):.1f}", tick_text(tick))
+        yield _text("2", f"{max(y - 4, 11):.1f}", written(tick))
 
 
 # --- lines: Curves between two axes. ---

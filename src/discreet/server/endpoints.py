@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from discreet.server.approvals_api import APPROVAL_ENDPOINTS
-from discreet.server.operations_api import OPERATIONS_ENDPOINTS
-from discreet.server.people_api import PEOPLE_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
+from discreet.server.saved_api import SAVED_ENDPOINTS
 
 __all__ = ["ENDPOINTS"]
 
-ENDPOINTS = (*QUESTION_ENDPOINTS, *APPROVAL_ENDPOINTS, *PEOPLE_ENDPOINTS, *OPERATIONS_ENDPOINTS)
+ENDPOINTS = (
+    *QUESTION_ENDPOINTS,
+    *APPROVAL_ENDPOINTS,
+    *SAVED_ENDPOINTS,
+)

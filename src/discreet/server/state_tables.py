@@ -73,21 +73,14 @@ CREATE TABLE IF NOT EXISTS approvals (
 ) STRICT;
 """
 
-_SIGN_IN = """
-CREATE TABLE IF NOT EXISTS identities (
-  issuer TEXT NOT NULL, subject TEXT NOT NULL, name TEXT NOT NULL UNIQUE REFERENCES people, made INTEGER NOT NULL,
-  since REAL NOT NULL, PRIMARY KEY (issuer, subject)
+_SAVED = """
+CREATE TABLE IF NOT EXISTS saved_questions (
+  id TEXT PRIMARY KEY, dataset TEXT NOT NULL, name TEXT NOT NULL REFERENCES people, title TEXT NOT NULL,
+  request TEXT NOT NULL, shared INTEGER NOT NULL, at REAL NOT NULL
 ) STRICT;
-CREATE TABLE IF NOT EXISTS sign_ins (digest TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS devices (
-  digest TEXT PRIMARY KEY, user_digest TEXT NOT NULL UNIQUE, state TEXT NOT NULL, label TEXT NOT NULL,
-  scopes TEXT NOT NULL, name TEXT NOT NULL, granted TEXT NOT NULL, asked REAL NOT NULL, polled REAL NOT NULL,
-  until REAL NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS device_tries (name TEXT NOT NULL, at REAL NOT NULL) STRICT;
 """
 
-TABLES = _PEOPLE + _JOBS + _DECISIONS + _APPROVALS + _SIGN_IN
+TABLES = _PEOPLE + _JOBS + _DECISIONS + _APPROVALS + _SAVED
 APPEND_ONLY = ("decisions",)
 # What a restored copy would bring back: who was let in since is let in no more, and what was used counts as used up.
 VOIDED = (
@@ -95,9 +88,6 @@ VOIDED = (
     "UPDATE tokens SET revoked = 1",
     "UPDATE people SET password = NULL",
     "DELETE FROM visits",
-    "DELETE FROM identities",
-    "DELETE FROM sign_ins",
-    "DELETE FROM devices",
     "DELETE FROM servers",
     "UPDATE jobs SET server = NULL",
     "UPDATE jobs SET state = 'queued' WHERE state = 'running'",

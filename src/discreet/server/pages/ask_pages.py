@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
+from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from discreet.errors import DiscreetError
@@ -20,19 +20,22 @@ from discreet.query.release_table import DUMMY_NOTE, ReleaseTable
 from discreet.server.accounts import secret
 from discreet.server.app import Server, waited
 from discreet.server.datasets import AskedQuestion, ServedDataset, sample_question
+from discreet.server.jobs import Job
+from discreet.server.pages.schema_tree import SQL_FUNCTIONS, SQL_WORDS, schema_tree, unit_words
 from discreet.server.pages.visit import Visit, visited
 from discreet.server.problems import Problem, problem_of
 from discreet.server.question_api import ask_release, seen_job
+from discreet.server.saved_questions import SavedQuestions
 
-__all__ = ["ask_routes", "shown_table"]
+__all__ = ["ask_routes", "asked_question", "offer_words", "python_snippet", "shown_table"]
 
-_SHOWN_ROWS, _SHOWN_BARS = 500, 40
-
+_SHOWN_ROWS, _SHOWN_BARS, _SHOWN_CHARTS = 500, 40, 4
 
 _WAYS = ("epsilon", "error", "rho", "share")
 
 
-def _question(form: Mapping[str, str]) -> AskedQuestion:
+def asked_question(form: Mapping[str, str]) -> AskedQuestion:
+    """Read a question from the fields of the form."""
     way = form.get("way", "epsilon")
     if way not in _WAYS:
         raise Problem("invalid", "say the price in one of the ways that are listed")
@@ -54,24 +57,68 @@ def _ask(visit: Visit) -> Response:
         try:
             if form.get("action") == "release":
                 visit.caller.check("release", served.name)
-                question, key = _question(form), f"page/{form.get('once', '')[:64]}"
+                question, key = asked_question(form), f"page/{form.get('once', '')[:64]}"
                 job = ask_release(visit.server, visit.caller, served.name, question, key)
                 return RedirectResponse(f"/releases/{job.id}", status_code=303)
             told = told | _looked(visit, served)
         except (Problem, DiscreetError) as error:
             told["problem"] = problem_of(error).document()
-    said = {"way": "epsilon", "amount": "0.1", "delta": "", "sql": sample_question(served.session.catalogue)}
-    said |= {name: query[name] for name in ("sql", "way", "amount", "delta") if name in query}
-    said |= {name: form[name] for name in said if name in form}
     status = 200 if told["problem"] is None else told["problem"]["status"]
-    listed = {"datasets": visit.datasets, "served": served, "facts": served.public_facts(), "once": secret(16)}
-    return visit.page("ask.html", status=status, said=said, ways=_WAYS, **listed, **told)
+    return visit.page("ask.html", status=status, said=_said(visit, served), **_around(visit, served), **told)
+
+
+def _said(visit: Visit, served: ServedDataset) -> dict[str, str]:
+    """Return what the form holds: what was sent, what a link or a saved question says, or a sample."""
+    form, query = visit.form, visit.request.query_params
+    said = {"way": "epsilon", "amount": "0.1", "delta": "", "sql": sample_question(served.session.catalogue)}
+    if "question" in query and visit.caller.may("questions"):
+        found = SavedQuestions(visit.server.state).get(visit.caller, served.name, query["question"][:64])
+        said |= offer_words(found.question)
+    said |= {name: query[name][:20_000] for name in ("sql", "way", "amount", "delta") if name in query}
+    return said | {name: form[name] for name in said if name in form}
+
+
+def _around(visit: Visit, served: ServedDataset) -> dict[str, Any]:
+    """Return what the page shows around the form."""
+    may_save = visit.caller.may("save")
+    saved = SavedQuestions(visit.server.state).of_dataset(visit.caller, served.name, most=8) if may_save else []
+    return {
+        "datasets": visit.datasets,
+        "served": served,
+        "facts": served.public_facts(),
+        "tables": schema_tree(served),
+        "unit": unit_words(served.policy.unit),
+        "words": SQL_WORDS,
+        "functions": SQL_FUNCTIONS,
+        "saved": saved,
+        "once": secret(16),
+    }
+
+
+def offer_words(question: AskedQuestion) -> dict[str, str]:
+    """Return a question as the fields of the form have it; other ways to offer are those of the API only."""
+    way = next((name for name in _WAYS if name in question.offer), "epsilon")
+    amount, delta = str(question.offer.get(way, "")), str(question.offer.get("delta", ""))
+    return {"sql": question.sql, "way": way, "amount": amount, "delta": delta}
+
+
+def _price(visit: Visit) -> Response:
+    """Price what is being typed. What cannot be read is an answer here, too: a half-written question is no error."""
+    told: dict[str, Any] = {"estimate": None, "problem": None}
+    served = visit.chosen(visit.form.get("dataset"))
+    if served is None:
+        raise Problem("not-found")
+    try:
+        told |= _looked(visit, served)
+    except (Problem, DiscreetError) as error:
+        told["problem"] = problem_of(error).document()
+    return JSONResponse(told)
 
 
 def _looked(visit: Visit, served: ServedDataset) -> dict[str, Any]:
     """Price a question, and try it on made-up rows if that was asked for."""
     visit.caller.check("estimate", served.name)
-    plan = _question(visit.form).plan(served.asked_by(visit.caller.name))
+    plan = asked_question(visit.form).plan(served.asked_by(visit.caller.name))
     told: dict[str, Any] = {"estimate": served.estimate(plan, visit.caller.name)}
     if visit.form.get("action") == "dummy":
         with visit.server.one_trial(visit.caller):
@@ -89,21 +136,43 @@ def shown_table(table: ReleaseTable) -> dict[str, Any]:
         "heads": [(column.name, column.measured) for column in table.columns],
         "rows": rows,
         "hidden": max(0, len(table) - _SHOWN_ROWS),
-        "chart": _chart(table),
-        "notes": [note for note in table.notes if note != DUMMY_NOTE],
+        "charts": _charts(table),
+        "notes": [note for note in table.notes if note != DUMMY_NOTE and not _tells_hidden(note)],
+        "left_out": [*_empty_cells(table), *filter(_tells_hidden, table.notes)],
         "is_dummy": DUMMY_NOTE in table.notes,
         "cost": table.cost,
         "confidence": f"{float(table.confidence):.0%}",
     }
 
 
-def _chart(table: ReleaseTable) -> Markup | None:
-    """Draw the first column that has numbers, with its error bars; nothing where there is none."""
+def _tells_hidden(note: str) -> bool:
+    """Tell whether a note says what an answer leaves out; notes are texts of the planner, which has these words."""
+    return any(words in note for words in ("left out", "the others out", "hidden", "of them only", "are shown if"))
+
+
+def _empty_cells(table: ReleaseTable) -> list[str]:
+    """Say how many numbers are empty, and why: it is seen in the table."""
+    cells = [column[row].value for column in table.columns if column.measured for row in range(len(column))]
+    empty = sum(value is None for value in cells)
+    if not empty:
+        return []
+    return [
+        f"{empty:,} of {len(cells):,} numbers are empty: at this price they could be anything that the bounds allow, "
+        "and whatever was shown would look like an answer"
+    ]
+
+
+def _charts(table: ReleaseTable) -> list[Markup]:
+    """Draw the first columns that have numbers, with their error bars; nothing where there are none."""
+    if not 1 < len(table) <= _SHOWN_BARS:
+        return []
     keys = [column for column in table.columns if not column.measured]
-    drawn = next((column for column in table.columns if column.measured and _numbers(column)), None)
-    if drawn is None or not 1 < len(table) <= _SHOWN_BARS:
-        return None
-    bars = [(_name(keys, row), *_bar(drawn, row)) for row in range(len(table)) if _bar(drawn, row)]
+    drawn = [column for column in table.columns if column.measured and _numbers(column)]
+    return [_chart(keys, column) for column in drawn[:_SHOWN_CHARTS]]
+
+
+def _chart(keys: list[AnswerColumn], drawn: AnswerColumn) -> Markup:
+    bars = [(_name(keys, row), *_bar(drawn, row)) for row in range(len(drawn)) if _bar(drawn, row)]
     scale = scale_for(number for _, *numbers in bars for number in numbers)
     lines = [(name, strip(scale, value, low=low, high=high), f"{value:,.4g}") for name, value, low, high in bars]
     return Markup(kit.bar_table(drawn.name, lines, scale))
@@ -146,17 +215,45 @@ def _release_page(server: Server) -> Callable[[Request], Any]:
 def _one_release(visit: Visit) -> Response:
     job = seen_job(visit.server, visit.caller, visit.request.path_params["id"])
     table = shown_table(job.table()) if job.answer is not None else None
-    way = next((name for name in _WAYS if name in job.offer), "epsilon")
-    said = {"dataset": job.dataset, "sql": job.sql, "way": way, "amount": str(job.offer.get(way, "")), "delta": ""}
-    said["delta"] = str(job.offer.get("delta", ""))
     problem = None if job.problem is None else job.problem.document()
-    again = "/ask?" + urlencode(said)
-    return visit.page("release.html", job=job, table=table, problem=problem, again=again)
+    said = {"dataset": job.dataset, **offer_words(job.question)}
+    told: dict[str, Any] = {"again": "/ask?" + urlencode(said), "said": said, "link": _link(visit, job.id)}
+    told |= {"snippet": python_snippet(_link(visit), job.dataset, job.question), "after": _after(visit, job)}
+    return visit.page("release.html", job=job, table=table, problem=problem, **told)
+
+
+def _link(visit: Visit, number: str | None = None) -> str:
+    """Return the address of the server, or of a release, under the name by which it was asked for."""
+    base = str(visit.request.base_url).rstrip("/")
+    return base if number is None else f"{base}/releases/{number}"
+
+
+def _after(visit: Visit, job: Job) -> float | None:
+    """Return after how many seconds an answer leaves, as far as the data set is still served."""
+    return next((one.answer_after for one in visit.datasets if one.name == job.dataset), None)
+
+
+def python_snippet(address: str, dataset: str, question: AskedQuestion) -> str:
+    """Return a program that asks the same; every text in it is a string of Python, whatever it holds."""
+    offer = "".join(f"    {name}={value!r},\n" for name, value in sorted(question.offer.items()))
+    return (
+        "import os\n\nfrom discreet.client import connect\n\n"
+        f'server = connect({address!r}, token=os.environ["DISCREET_TOKEN"])\n'
+        f"plan = server.dataset({dataset!r}).sql(\n    {_python_text(question.sql)},\n{offer})\n"
+        "print(plan.release())  # charged\n"
+    )
+
+
+def _python_text(text: str) -> str:
+    """Write a text of several lines as people do, where nothing in it has a meaning of its own; else as repr."""
+    is_plain = "\n" in text and text.replace("\n", "").isprintable() and not any(sign in text for sign in ("\\", '"'))
+    return f'"""{text}"""' if is_plain else repr(text)
 
 
 def ask_routes(server: Server) -> list[Route]:
     """Return the routes of asking and of answers."""
     return [
         Route("/ask", visited(server, "estimate", _ask), methods=["GET", "POST"]),
+        Route("/ask/price", visited(server, "estimate", _price), methods=["POST"]),
         Route("/releases/{id}", _release_page(server), methods=["GET"]),
     ]

@@ -12,12 +12,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from discreet.errors import DiscreetError
-from discreet.server.accounts import SCOPES, secret
+from discreet.server.accounts import secret
 from discreet.server.app import COOKIE, Server, check_origin, cookie_of
-from discreet.server.pages.admin_pages import make_token, shown_tokens
 from discreet.server.pages.visit import Visit, made_page, read_form, visited
-from discreet.server.people_api import people_of
 from discreet.server.problems import Problem, problem_of
 
 __all__ = ["sign_in_routes"]
@@ -88,47 +85,18 @@ def _logout(visit: Visit) -> Response:
     return made
 
 
-def _account_page(visit: Visit, *, status: int = 200, problem: Any = None, made: Any = None) -> Response:
-    accounts, caller = visit.server.accounts, visit.caller
-    listed = shown_tokens(people_of(visit.server, caller), only=caller.name)
-    own = [one for one in listed if one["kind"] == "token" or not one["is_over"]]
-    told: dict[str, Any] = {
-        "granted": [one.name for one in visit.datasets],
-        "known": accounts.has_password(caller.name) and not caller.invited,
-        "tokens": own,
-        "scopes": SCOPES if caller.may("people") else SCOPES[:-1],
-        "problem": problem,
-        "made": made,
-    }
-    return visit.page("account.html", status=status, **told)
-
-
 def _account(visit: Visit) -> Response:
-    name, invited = visit.caller.name, visit.caller.invited
+    accounts, name, invited = visit.server.accounts, visit.caller.name, visit.caller.invited
+    known = accounts.has_password(name) and not invited
+    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": known}
     if visit.request.method == "GET":
-        return _account_page(visit)
+        return visit.page("account.html", problem=None, **told)
     try:
         current = visit.form.get("current", "")
-        visit.server.accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
+        accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
     except Problem as problem:
-        return _account_page(visit, status=422, problem=problem.document())
+        return visit.page("account.html", status=422, problem=problem.document(), **told)
     return RedirectResponse("/login", status_code=303)
-
-
-def _own_tokens(visit: Visit) -> Response:
-    """Make or revoke a token of one's own. Its secret is in this answer, and nowhere else."""
-    name, people = visit.caller.name, people_of(visit.server, visit.caller)
-    try:
-        if visit.form.get("action") != "revoke":
-            return _account_page(visit, made=make_token(visit, name))
-        public = visit.form.get("id", "")[:64]
-        if public not in {one["id"] for one in people.tokens() if one["name"] == name}:
-            raise Problem("not-found")
-        people.revoke_token(public)
-    except (Problem, DiscreetError) as error:
-        problem = problem_of(error)
-        return _account_page(visit, status=problem.kind.status, problem=problem.document())
-    return RedirectResponse("/account#tokens", status_code=303)
 
 
 def sign_in_routes(server: Server) -> list[Route]:
@@ -138,5 +106,4 @@ def sign_in_routes(server: Server) -> list[Route]:
         Route("/login", _login(server), methods=both),
         Route("/logout", visited(server, None, _logout), methods=["POST"]),
         Route("/account", visited(server, "me", _account), methods=both),
-        Route("/account/tokens", visited(server, "tokens", _own_tokens), methods=["POST"]),
     ]

@@ -13,11 +13,9 @@ from starlette.routing import Route
 
 from discreet.pages import kit
 from discreet.server.app import Server
-from discreet.server.operations_api import watch_routes
-from discreet.server.pages.admin_pages import admin_routes
-from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
+from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import made_page, navigation, problem_page, visitor
 from discreet.server.problems import KINDS_OF_PROBLEMS, Problem
@@ -26,12 +24,10 @@ __all__ = ["page_routes"]
 
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _CHAPTERS = (
-    approval_routes,
     ask_routes,
     budget_routes,
+    saved_routes,
     sign_in_routes,
-    admin_routes,
-    watch_routes,
 )
 
 
