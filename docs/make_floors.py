@@ -20,6 +20,7 @@ GLOSSES = {
     "stored_names": "names in files",
     "data": "made-up tables",
     "file_locks": "flock",
+    "http_client": "token, retries",
     "seccomp_rules": "system calls",
     "schema": "columns, TOML",
     "frames": "tables → Arrow",
@@ -38,6 +39,8 @@ GLOSSES = {
     "synth": "synthetic tables and pictures",
     "release": "plans, prices, bundles, reports, profiles",
     "lab": "verify, attacks, audit, demo, evaluation",
+    "server_answers": "what a server answers, as it is read",
+    "client": "a server from Python, with the verbs of a session",
     "server": "HTTP API, accounts, jobs, pages",
     "cli": "the command line: one file a command",
 }

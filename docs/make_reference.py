@@ -18,6 +18,7 @@ PACKAGES = (
     "discreet.errors",
     "discreet.statistics",
     "discreet.query",
+    "discreet.client",
     "discreet.mechanisms",
     "discreet.noise",
     "discreet.privacy",

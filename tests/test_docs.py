@@ -6,11 +6,13 @@ import ast
 import importlib.util
 import inspect
 import re
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
+from reader_server import reader_server
 
 import discreet as dp
 
@@ -61,7 +63,12 @@ def test_every_example_runs_and_prints_what_it_says(page, monkeypatch, tmp_path)
     Path("visits.csv").write_bytes((Path(dp.__file__).parent / "data" / "visits.csv").read_bytes())
     namespace: dict[str, Any] = {}
     promised = sum(len(_PROMISE.findall(line)) for block in blocks(page) for line in block.splitlines())
-    assert sum(run(block, namespace, name_of(page)) for block in blocks(page)) == promised
+    with ExitStack() as opened:
+        if any("client.connect()" in block for block in blocks(page)):  # Or was given a server, and a token for it.
+            address, token = opened.enter_context(reader_server(tmp_path))
+            monkeypatch.setenv("DISCREET_SERVER", address)
+            monkeypatch.setenv("DISCREET_TOKEN", token)
+        assert sum(run(block, namespace, name_of(page)) for block in blocks(page)) == promised
 
 
 def test_the_pages_people_start_from_have_examples():

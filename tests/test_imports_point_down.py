@@ -20,6 +20,7 @@ FLOORS = {
     "stored_names": 0,
     "data": 1,
     "file_locks": 1,
+    "http_client": 1,
     "seccomp_rules": 1,
     "schema": 1,
     "frames": 1,
@@ -38,6 +39,8 @@ FLOORS = {
     "synth": 9,
     "release": 10,
     "lab": 11,
+    "server_answers": 11,
+    "client": 12,
     "server": 12,
     "cli": 13,
 }

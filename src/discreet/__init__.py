@@ -9,8 +9,8 @@
 
 One-call statistics, `Session` and what it needs, `Relation`, `Release` and the errors are here. The parts
 are `dp.noise`, `dp.privacy`, `dp.mechanisms`, `dp.adaptive`, `dp.ledger`, `dp.robust`, `dp.statistics`, `dp.query`,
-`dp.learn`, `dp.synth`, `dp.release`, `dp.data` and `dp.plots`; in the laboratory, `dp.lab`, are `dp.attacks`,
-`dp.audit`, `dp.evaluation` and `dp.verify`. Each is loaded when it is first used.
+`dp.learn`, `dp.synth`, `dp.release`, `dp.client`, `dp.data` and `dp.plots`; in the laboratory, `dp.lab`, are
+`dp.attacks`, `dp.audit`, `dp.evaluation` and `dp.verify`. Each is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from discreet import (
         adaptive,
+        client,
         data,
         errors,
         lab,
@@ -126,6 +127,7 @@ __all__ = [
     "between",
     "boolean",
     "categories",
+    "client",
     "compare",
     "count",
     "csv",
@@ -175,8 +177,8 @@ __all__ = [
 
 _PARTS = frozenset(
     {
-        "adaptive", "data", "errors", "lab", "learn", "ledger", "mechanisms", "noise", "plots", "privacy", "query",
-        "release", "robust", "statistics", "synth",
+        "adaptive", "client", "data", "errors", "lab", "learn", "ledger", "mechanisms", "noise", "plots", "privacy",
+        "query", "release", "robust", "statistics", "synth",
     }
 )  # fmt: skip
 _IN_THE_LAB = frozenset({"attacks", "audit", "evaluation", "verify"})

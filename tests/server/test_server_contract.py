@@ -134,7 +134,7 @@ def test_the_document_is_exact(world):
     listed = document["paths"]["/v1/datasets/{dataset}/history"]["get"]["parameters"]
     assert {one["name"]: one["schema"]["type"] for one in listed[1:]} == {"before": "integer", "limit": "integer"}
     answer = document["paths"]["/v1/releases/{id}/answer.{format}"]["get"]["parameters"]
-    assert answer[1]["schema"]["enum"] == ["csv", "json", "parquet", "arrow"]
+    assert answer[1]["schema"]["enum"] == ["csv", "json", "parquet", "arrow", "release"]
     named = [operation["operationId"] for found in document["paths"].values() for operation in found.values()]
     assert len(named) == len(set(named))
 

@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 _Price: TypeAlias = Annotated[str, Field(max_length=60)] | Annotated[int, Field(ge=-(10**30), le=10**30)] | float
+_Expected: TypeAlias = (
+    Annotated[int, Field(ge=1, le=10**12)]
+    | Annotated[dict[Annotated[str, Field(max_length=200)], _Price], Field(max_length=50)]
+)
 _Key: TypeAlias = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(10**18), le=10**18)] | bool
 
 
@@ -49,12 +53,14 @@ class AskModel(_RequestModel):
     share: _Price | None = None
     error: _Price | None = None
     relative_error: _Price | None = None
-    expected: Annotated[int, Field(ge=1, le=10**12)] | None = None
+    expected: _Expected | None = None
     delta: _Price | None = None
     keys: Annotated[dict[str, Annotated[list[_Key], Field(max_length=10_000)]], Field(max_length=20)] | None = None
     max_groups: Annotated[int, Field(ge=1, le=10**9)] | None = None
     max_rows_per_group: Annotated[int, Field(ge=1, le=10**9)] | None = None
+    max_inner: Annotated[int, Field(ge=1, le=10**9)] | None = None
     quantile_intervals: bool = False
+    population: bool = False
 
     def question(self) -> AskedQuestion:
         """Return the words of `Session.sql`; those that were not said are left out."""
@@ -178,9 +184,38 @@ class ReleaseAnswerModel(_Told):
 
 
 class ReleasesModel(_Told):
-    """The last releases of a data set, the newest first, without their answers."""
+    """Releases of a data set, the newest first, without their answers; `after` of the next page is the last id."""
 
     releases: list[ReleaseAnswerModel]
+
+
+class ExactSpendingModel(_Told):
+    """What was spent: fractions as text, such as "1/10"; null where something has no such bound."""
+
+    epsilon: str | None
+    delta: str
+    rho: str | None
+    renyi: list[tuple[str, float | None]]
+    last: str | None
+
+
+class ExactLeftModel(_Told):
+    """What is left, likewise; `more` charges like the last one fit."""
+
+    epsilon: str | None
+    delta: str | None
+    rho: str | None
+    more: int | None
+    limit: str
+    delta_share: str | None
+
+
+class ExactBudgetModel(_Told):
+    """The same without rounding, for programs."""
+
+    budget: dict[str, str]
+    spent: ExactSpendingModel
+    left: ExactLeftModel
 
 
 class BudgetAnswerModel(_Told):
@@ -194,6 +229,7 @@ class BudgetAnswerModel(_Told):
     left_share: float
     spent: str
     left: str
+    exact: ExactBudgetModel
 
 
 class HistoryEntryModel(_Told):

@@ -359,6 +359,7 @@ _QUERY_SCHEMAS: Mapping[str, Mapping[str, Any]] = {
     "wait": {"type": "number", "minimum": 0, "maximum": LONGEST_WAIT, "default": 30},
     "before": {"type": "integer", "minimum": 1, "maximum": _LARGEST_NUMBER},
     "limit": {"type": "integer", "minimum": 1, "maximum": _LONGEST_PAGE, "default": _USUAL_PAGE},
+    "after": {"type": "string"},
 }
 
 

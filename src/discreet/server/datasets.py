@@ -18,7 +18,7 @@ from typing import Any, cast, final
 
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.ledger.budget import Budget
-from discreet.ledger.spending import price_words
+from discreet.ledger.spending import Left, Spending, price_words
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
 from discreet.query.engines.made_up_rows import made_up_tables
 from discreet.query.policy import PublicTable
@@ -143,6 +143,7 @@ class ServedDataset:
             "left_share": left.share,
             "spent": spent.describe(),
             "left": left.describe(),
+            "exact": {"budget": spent.budget.packed(), "spent": _exact_spending(spent), "left": _exact_left(left)},
         }
 
     def history(self, *, only: str | None, before: int | None, most: int) -> list[dict[str, Any]]:
@@ -168,6 +169,32 @@ class ServedDataset:
     @property
     def _budget(self) -> Budget:
         return self.session.ledger.account.budget
+
+
+def _exact_spending(spent: Spending) -> dict[str, Any]:
+    """Write every number as it is: whoever reads it back has the same `Spending`."""
+    return {
+        "epsilon": _ratio(spent.epsilon),
+        "delta": str(spent.delta),
+        "rho": _ratio(spent.rho),
+        "renyi": [(str(order), total) for order, total in spent.renyi],
+        "last": spent.last,
+    }
+
+
+def _exact_left(left: Left) -> dict[str, Any]:
+    return {
+        "epsilon": _ratio(left.epsilon),
+        "delta": _ratio(left.delta),
+        "rho": _ratio(left.rho),
+        "more": left.more,
+        "limit": left.limit,
+        "delta_share": _ratio(left.delta_share),
+    }
+
+
+def _ratio(number: Fraction | None) -> str | None:
+    return None if number is None else str(number)
 
 
 @final

@@ -271,11 +271,17 @@ class Jobs:
         with self._over_changes:
             return self._over.get(number)
 
-    def of_dataset(self, dataset: str, *, only: str | None, most: int) -> list[Job]:
-        """Return the last jobs of a data set without their answers, the newest first: of one principal, or of all."""
+    def of_dataset(self, dataset: str, *, only: str | None, most: int, after: str | None = None) -> list[Job]:
+        """Return the last jobs of a data set without their answers, the newest first: of one principal, or of all.
+
+        With `after`, those that follow this one in the list; its number is not told, since it counts everybody's.
+        """
         columns = "id, dataset, name, key, request, cost, state, asked, NULL AS answer, problem, kind, started"
-        query = f"SELECT {columns} FROM jobs WHERE dataset = ? AND (? IS NULL OR name = ?) ORDER BY number DESC LIMIT ?"
-        return [Job.of(row) for row in self._state.rows(query, dataset, only, only, most)]
+        seen, of = ("dataset = ?", [dataset]) if only is None else ("dataset = ? AND name = ?", [dataset, only])
+        if after is not None:  # The one that is named is one of these, too: else the page is empty.
+            seen, of = f"{seen} AND number < (SELECT number FROM jobs WHERE id = ? AND {seen})", [*of, after, *of]
+        query = f"SELECT {columns} FROM jobs WHERE {seen} ORDER BY number DESC LIMIT ?"
+        return [Job.of(row) for row in self._state.rows(query, *of, most)]
 
     def _by_key(self, name: str, dataset: str, key: str) -> Job | None:
         query = "SELECT * FROM jobs WHERE name = ? AND dataset = ? AND key = ?"

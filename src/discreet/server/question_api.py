@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from discreet.exact import exact
+from discreet.query.release_table import ReleaseTable
 from discreet.server import api_models as models
 from discreet.server.accounts import Caller
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint, Server
@@ -41,11 +42,21 @@ def _estimate(call: ApiCall) -> Any:
     return served.estimate(plan, call.caller.name)
 
 
-def _dummy(call: ApiCall) -> Any:
+def _made_up(call: ApiCall) -> ReleaseTable:
     served = call.server.shelf[call.path["dataset"]]
     plan = call.body.question().plan(served.asked_by(call.caller.name))
     with call.server.one_trial(call.caller):
-        return models.table_document(plan.dummy())
+        made: ReleaseTable = plan.dummy()
+    return made
+
+
+def _dummy(call: ApiCall) -> Any:
+    return models.table_document(_made_up(call))
+
+
+def _exact_dummy(call: ApiCall) -> Any:
+    media, write = _FORMS["release"]
+    return Response(write(_made_up(call)), media_type=media)
 
 
 def ask_release(server: Server, caller: Caller, dataset: str, question: AskedQuestion, key: str | None) -> Job:
@@ -80,7 +91,8 @@ def _one_release(call: ApiCall) -> Any:
 
 
 def _releases(call: ApiCall) -> Any:
-    jobs = call.server.jobs.of_dataset(call.path["dataset"], only=call.only, most=call.most)
+    after = call.query.get("after")
+    jobs = call.server.jobs.of_dataset(call.path["dataset"], only=call.only, most=call.most, after=after)
     return {"releases": [models.release_document(job, with_answer=False) for job in jobs]}
 
 
@@ -117,6 +129,8 @@ _FORMS: Mapping[str, tuple[str, Callable[[Any], bytes]]] = {
     "json": ("application/json", lambda table: json.dumps(models.table_document(table)).encode()),
     "parquet": ("application/vnd.apache.parquet", _parquet),
     "arrow": ("application/vnd.apache.arrow.stream", _arrow),
+    # As it is stored, without rounding: what `ReleaseTable.from_json` reads.
+    "release": ("application/vnd.discreet.release+json", lambda table: table.to_json().encode()),
 }
 
 
@@ -182,6 +196,15 @@ QUESTION_ENDPOINTS = (
     ),
     Endpoint(
         method="POST",
+        path=f"{_DATASET}/dummy.release",
+        operation="dummy",
+        handler=_exact_dummy,
+        summary="The same without rounding, as a release is stored",
+        body=models.AskModel,
+        media=(_FORMS["release"][0],),
+    ),
+    Endpoint(
+        method="POST",
         path=f"{_DATASET}/releases",
         operation="release",
         handler=_release,
@@ -195,9 +218,9 @@ QUESTION_ENDPOINTS = (
         path=f"{_DATASET}/releases",
         operation="releases",
         handler=_releases,
-        summary="The last releases, without their answers",
+        summary="Releases, the newest first, without their answers; those before the one that `after` names",
         answer=models.ReleasesModel,
-        query=("limit",),
+        query=("after", "limit"),
     ),
     Endpoint(
         method="GET",
@@ -213,7 +236,7 @@ QUESTION_ENDPOINTS = (
         path=_RELEASE + "/answer.{format}",
         operation="releases",
         handler=_answer,
-        summary="The answer as csv, json, parquet or arrow",
+        summary="The answer as csv, json, parquet or arrow; as release without rounding",
         media=tuple(media for media, _ in _FORMS.values()),
         formats=tuple(_FORMS),
     ),
