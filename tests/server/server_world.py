@@ -97,11 +97,13 @@ def running(
     folder: Path, *, limits: HttpLimits = MANY, names: tuple[str, ...] = DATASETS, **more: Any
 ) -> Iterator[World]:
     """Run a server on a folder, with one account for each role, named like it; all but the owner on data set one."""
-    until = more.pop("until", once_known)
+    clocks = {name: more.pop(name) for name in ("lease", "pace") if name in more} | {
+        "until": more.pop("until", once_known)
+    }
     policies = [read_policy(folder / f"{name}.toml") for name in names]
     times = more.pop("answer_after", dict.fromkeys(names, 300.0))
-    settings = ServerSettings(state=folder / "server.db", answer_after=times, **more)
-    with opened_server(policies, settings, limits=limits, until=until) as server:
+    settings = ServerSettings(**{"state": folder / "server.db", "answer_after": times} | more)
+    with opened_server(policies, settings, limits=limits, **clocks) as server:
         world = World(server, web_app(server, settings, limits))
         known = {one["name"] for one in server.accounts.people()}
         for role in AccountRole:

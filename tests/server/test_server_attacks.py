@@ -384,7 +384,7 @@ class TestConnections:
                 other = asyncio.create_task(wait(replace(caller, name="owner")))
                 _, still = await asyncio.wait([other], timeout=1)
                 assert still == {other}
-                world.server.jobs.over(number).set_result(None)
+                world.server.jobs.over(job).set_result(None)
                 await asyncio.gather(*held, other)
                 assert not world.server._waiting
 

@@ -297,7 +297,7 @@ async def _finished(server: Server, found: Any, call: ApiCall) -> Response:
 
 async def waited(server: Server, caller: Caller, job: Job, seconds: float) -> Job:
     """Wait until a release is over, or for so long; nobody else waits with it."""
-    over = server.jobs.over(job.id)
+    over = server.jobs.over(job)
     if over is not None and seconds > 0:
         await server.wait_for(caller, over, seconds)
     found: Job = await server.in_thread(lambda: server.jobs.get(job.id))

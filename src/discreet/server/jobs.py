@@ -10,6 +10,11 @@ asked for and from declared times alone:
   the session's own deadline, and a draw that ends late is dropped;
 - a slot with such a job stays taken until its thread has ended, in whole multiples of `answer_after`.
 
+Of several servers on one state the same is true of all slots together: a slot of any server takes the next job, when it
+is freed or at the next of its looks, whose pace is fixed; and whoever waits at one server for a job of another hears of
+it at such a look, after its time. A job whose server died begins anew when the lease of that server has run out, and
+its time is counted from there: the failure of a machine is seen, like an overrun.
+
 That a job overran is seen, and one analyst's load can push another over the time: docs/server.md says so. Every job has
 an idempotency key in the ledger, so that one which was under way when the server died is charged once and read once.
 """
@@ -22,6 +27,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import ceil
 from threading import Condition, Event, Lock, Thread
@@ -36,15 +42,19 @@ from discreet.query.session.session import Session
 from discreet.server.accounts import Accounts, Caller, secret
 from discreet.server.approvals import AWAITING, ApprovalGate, Weighed
 from discreet.server.datasets import AskedQuestion, DatasetShelf, ServedDataset
+from discreet.server.job_queue import JobQueue
 from discreet.server.problems import Problem, problem_of
-from discreet.server.state_store import ServerState
+from discreet.server.state_store import ServerState, StateUnavailable
 
 __all__ = ["Job", "JobRunner", "Jobs", "Pause", "ledger_key", "operation_of", "run_question"]
 
 _MOST_WAITING = 8  # jobs of a principal that are queued or run
 _MOST_QUEUED = 1_000
 _LONGEST_KEY = 200
-_LOOK_AGAIN = 1.0  # seconds between looks at what was approved on the command line
+_LEASE = 30.0  # seconds after which a server that is silent is dead
+_PACE = 0.25  # seconds between looks at what other servers and the command line did
+_EXPIRY = 1.0  # seconds between looks for approvals that came too late
+_WRITE_AGAIN, _LAST_TRIES = 0.2, 25  # seconds between tries to write how a job ended; tries when the server stops
 
 
 @final
@@ -143,33 +153,28 @@ class Jobs:
         until: Pause = _until_moment,
         kinds: Mapping[str, JobRunner] | None = None,
         gate: ApprovalGate | None = None,
+        lease: float = _LEASE,
+        pace: float = _PACE,
     ) -> None:
         self.gate = gate or ApprovalGate(state, shelf, accounts)
         self._kinds = {"question": run_question, **(kinds or {})}
         self._until = until
         self._state, self._shelf, self._accounts = state, shelf, accounts
         self._changed, self._stopping, self._ended = Condition(), False, Event()
-        self._queue: list[Job] = []
-        self._running: set[tuple[str, str]] = set()
-        self._over: dict[str, Future[None]] = {}
+        self._queue = JobQueue(state, lambda: [one.name for one in shelf], lease=lease)
+        self._lease, self._pace, self._news = lease, pace, 0
+        self._over: dict[str, Future[None]] = {}  # of jobs for which somebody waits here
         self._over_changes = Lock()  # Of its own: the loop that serves everybody takes it.
         self._asking: defaultdict[str, Lock] = defaultdict(Lock)  # by name
-        self._queue_again()
         self._threads = [Thread(target=self._work, name=f"slot {n}", daemon=True) for n in range(workers)]
+        self._threads.append(Thread(target=self._look_around, name="looks", daemon=True))
 
     def start(self) -> None:
-        """Begin to work."""
-        for thread in (*self._threads, Thread(target=self._watch_approvals, name="approvals", daemon=True)):
+        """Begin to work, first on what was under way when a server ended; the ledger knows what was charged."""
+        self._queue.beat()
+        self._queue.queue_orphans()
+        for thread in self._threads:
             thread.start()
-
-    def _queue_again(self) -> None:
-        """Queue what was not answered when the server ended; the ledger knows what was charged and read."""
-        with self._state.changing() as database:
-            database.execute("UPDATE jobs SET state = 'queued' WHERE state = 'running'")
-        self._queue = [
-            Job.of(row) for row in self._state.rows("SELECT * FROM jobs WHERE state = 'queued' ORDER BY number")
-        ]
-        self._over = {job.id: Future() for job in self._queue}
 
     def ask(
         self,
@@ -205,59 +210,75 @@ class Jobs:
                 return found
             self._check_room(caller.name)
             pay()
-            with self._changed:
-                asked = _written(said | {"token": caller.token})
-                return self._add(caller.name, dataset, own, asked, cost, kind, weighed)
+            asked = _written(said | {"token": caller.token})
+            job = self._add(caller.name, dataset, own, asked, cost, kind, weighed)
+            self._wake()
+            return job
 
     def _check_room(self, name: str) -> None:
-        with self._changed:
-            waiting = sum(job.name == name for job in self._queue) + sum(who == name for who, _ in self._running)
-            waiting += self.gate.book.waiting(name)
-            if waiting >= _MOST_WAITING or len(self._queue) >= _MOST_QUEUED:
-                raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
+        waiting, queued = self._queue.waiting(name)
+        if waiting + self.gate.book.waiting(name) >= _MOST_WAITING or queued >= _MOST_QUEUED:
+            raise Problem("too-many", f"at most {_MOST_WAITING} releases of one account wait at a time")
 
     def _add(
         self, name: str, dataset: str, key: str | None, said: str, cost: str, kind: str, weighed: Weighed | None
     ) -> Job:
-        number = secret(16)
+        number, now = secret(16), self._state.now()
         with self._state.changing() as database:
+            self._check_room(name)  # Other servers ask, too.
+            if key is not None and (found := self._by_key(name, dataset, key)) is not None:
+                return found
             database.execute(
                 "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked, kind) "
                 "VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?)",
-                (number, dataset, name, key or f"job/{number}", said, cost, self._state.now(), kind),
+                (number, dataset, name, key or f"job/{number}", said, cost, now, kind),
             )
             added = Job.of(database.execute("SELECT * FROM jobs WHERE id = ?", (number,)).fetchone())
             if self.gate.holds_back(database, added, weighed):
                 database.execute("UPDATE jobs SET state = ? WHERE id = ?", (AWAITING, number))
-        job = self.get(number)
-        self._state.decide(name, "release", dataset=dataset, outcome=job.state, about=number)
-        if job.state != AWAITING:
-            self._queue_up(job)
+            job = self.get(number)
+            self._state.decide(name, "release", dataset=dataset, outcome=job.state, about=number)
         return job
 
-    def _queue_up(self, job: Job) -> None:
-        self._queue.append(job)
-        with self._over_changes:
-            self._over[job.id] = Future()
-        self._changed.notify_all()
-
     def take_approved(self) -> None:
-        """Queue what was approved, on a page, by the API or on the command line."""
-        query = "SELECT jobs.* FROM jobs JOIN approvals ON approvals.job = jobs.id"
-        query += " WHERE approvals.state = 'approved' AND jobs.state = 'queued' ORDER BY jobs.number"
-        with self._changed:
-            for job in map(Job.of, self._state.rows(query)):
-                if self.over(job.id) is None:  # Else it waits for a slot, or runs, already.
-                    self._queue_up(job)
+        """Begin what was approved, on a page or by the API, as soon as there is a slot."""
+        self._wake()
 
-    def _watch_approvals(self) -> None:
-        """End what waited for too long, and take what was approved on the command line."""
-        while not self._ended.wait(_LOOK_AGAIN):
+    def _wake(self) -> None:
+        with self._changed:
+            self._news += 1
+            self._changed.notify_all()
+
+    # --- looking around ---
+
+    def _look_around(self) -> None:
+        """At a fixed pace: live on, look what other servers did, and end what waited for too long."""
+        last = {self._queue.beat: time.monotonic(), self.gate.book.expire: 0.0}
+        every = {self._queue.beat: self._lease / 4, self.gate.book.expire: _EXPIRY}
+        while not self._ended.wait(self._pace):
             try:
-                self.gate.book.expire()
-                self.take_approved()
+                for act, seconds in every.items():
+                    if time.monotonic() - last[act] >= seconds:
+                        last[act] = time.monotonic()
+                        act()
+                self._tell_waiting()
+                if self._queue.first_free() is not None:
+                    self._wake()
             except Exception as error:  # noqa: BLE001 - the state could not be read: it is looked at again
                 show_hidden(error)
+
+    def _tell_waiting(self) -> None:
+        """Tell whoever waits here for jobs that are over, on whichever server."""
+        with self._over_changes:
+            numbers = list(self._over)
+        for number in self._queue.over_among(numbers) if numbers else ():
+            self._is_over(number)
+
+    def _is_over(self, number: str) -> None:
+        with self._over_changes:
+            over = self._over.pop(number, None)
+        if over is not None and not over.done():
+            over.set_result(None)
 
     def get(self, number: str) -> Job:
         """Return a job by its id, which nobody can guess."""
@@ -266,10 +287,12 @@ class Jobs:
             raise Problem("not-found")
         return Job.of(row)
 
-    def over(self, number: str) -> Future[None] | None:
-        """Return what is done when a job is over; None if it is over already."""
+    def over(self, job: Job) -> Future[None] | None:
+        """Return what is done when a job is over; None if it is over already, or waits for a person."""
+        if job.is_over or job.state == AWAITING:
+            return None
         with self._over_changes:
-            return self._over.get(number)
+            return self._over.setdefault(job.id, Future())
 
     def of_dataset(self, dataset: str, *, only: str | None, most: int, after: str | None = None) -> list[Job]:
         """Return the last jobs of a data set without their answers, the newest first: of one principal, or of all.
@@ -294,21 +317,25 @@ class Jobs:
         while (job := self._next()) is not None:
             try:
                 self._run(job)
-            except Exception as error:  # noqa: BLE001 - the state could not be written: the next server runs it again
+            except Exception as error:  # noqa: BLE001 - it could not be written down: the next server runs it again
                 show_hidden(error)
-            finally:
-                with self._changed:
-                    self._running.discard((job.name, job.dataset))
-                    self._changed.notify_all()
+                self._free(job)
+            self._wake()
 
     def _next(self) -> Job | None:
-        with self._changed:
-            while not self._stopping:
-                for place, job in enumerate(self._queue):
-                    if (job.name, job.dataset) not in self._running:
-                        self._running.add((job.name, job.dataset))
-                        return self._queue.pop(place)
-                self._changed.wait()
+        """Wait for a job that can begin; it is this server's when this returns."""
+        while not self._stopping:
+            seen = self._news
+            try:
+                row = self._queue.claim()
+            except Exception as error:  # noqa: BLE001 - the state cannot be read or written now: it is tried again
+                show_hidden(error)
+                row = None
+            if row is not None:
+                return Job.of(row)
+            with self._changed:
+                if not self._stopping and self._news == seen:
+                    self._changed.wait()
         return None
 
     def _run(self, job: Job) -> None:
@@ -317,7 +344,6 @@ class Jobs:
         What is answered in the ledger at the last moment, and not known here yet, is told when the slot is freed.
         """
         begun, after = time.monotonic(), self._answer_after(job)
-        self._start(job)
         known, found, patience = Event(), _Found(), Patience()
         thread = Thread(target=self._compute, args=(job, found, known, patience), name="release", daemon=True)
         thread.start()
@@ -325,12 +351,14 @@ class Jobs:
         is_late = after > 0 and not known.is_set()
         has_failed = is_late and patience.give_up()
         if has_failed:
-            self._tell(job, None, problem_of(AnswerFailed()))
+            self._tell(job, None, problem_of(AnswerFailed()), frees=False)
         thread.join()
         if is_late:
             self._until(begun + after * ceil((time.monotonic() - begun) / after), known)
-        if not has_failed:
-            self._tell(job, found.answer, found.problem)
+        if has_failed:
+            self._free(job)
+        else:
+            self._tell(job, found.answer, found.problem, frees=True)
 
     def _answer_after(self, job: Job) -> float:
         try:
@@ -349,41 +377,51 @@ class Jobs:
             found.problem = problem_of(error)
         known.set()
 
-    def _tell(self, job: Job, answer: str | None, problem: Problem | None) -> None:
+    def _tell(self, job: Job, answer: str | None, problem: Problem | None, *, frees: bool) -> None:
+        """Write how a job ended, as soon as the state can be written; what another server took over is not told."""
         written = None if problem is None else json.dumps(problem.document())
-        with self._changed:
-            self._set(job, "done" if problem is None else "failed", answer, written)
-            self._state.decide(
-                job.name,
-                "release",
-                dataset=job.dataset,
-                outcome="answered" if problem is None else problem.kind.code,
-                about=job.id,
-            )
-        with self._over_changes:
-            over = self._over.pop(job.id, None)
-        if over is not None:
-            over.set_result(None)
+        outcome = "answered" if problem is None else problem.kind.code
 
-    def _start(self, job: Job) -> None:
-        with self._state.changing() as database:
-            change = "UPDATE jobs SET state = 'running', started = ? WHERE id = ?"
-            database.execute(change, (self._state.now(), job.id))
+        def tell() -> None:
+            with self._state.changing():
+                if self._queue.tell(job.id, answer, written, frees=frees):
+                    self._state.decide(job.name, "release", dataset=job.dataset, outcome=outcome, about=job.id)
 
-    def _set(self, job: Job, state: str, answer: str | None = None, problem: str | None = None) -> None:
-        with self._state.changing() as database:
-            change = "UPDATE jobs SET state = ?, answer = ?, problem = ? WHERE id = ?"
-            database.execute(change, (state, answer, problem, job.id))
+        self._persevering(tell)
+        self._is_over(job.id)
+
+    def _free(self, job: Job) -> None:
+        with suppress(StateUnavailable):
+            self._persevering(lambda: self._queue.free(job.id))
+
+    def _persevering(self, write: Callable[[], None]) -> None:
+        """Write something that may be written twice, again and again while the state is lost.
+
+        A server that is to stop does not try for long: the next one runs the job again, and finds its answer.
+        """
+        tries = 0
+        while True:
+            try:
+                return write()
+            except StateUnavailable:
+                tries += self._stopping
+                if tries > _LAST_TRIES:
+                    raise
+            time.sleep(_WRITE_AGAIN)
 
     def stop(self) -> None:
         """Let running jobs end; those that wait stay on record, and are run by the next server."""
-        self._ended.set()
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
-        for thread in self._threads:
+        *slots, looks = self._threads
+        for thread in slots:
             if thread.ident is not None:
                 thread.join()
+        self._ended.set()
+        if looks.ident is not None:
+            looks.join()
+            self._queue.leave()
 
 
 @final

@@ -52,6 +52,7 @@ CREATE TABLE IF NOT EXISTS jobs (
   asked REAL NOT NULL, kind TEXT NOT NULL DEFAULT 'question', started REAL, server TEXT, UNIQUE (name, dataset, key)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS jobs_queued ON jobs (number) WHERE state = 'queued';
+CREATE INDEX IF NOT EXISTS jobs_open ON jobs (name) WHERE (state IN ('queued', 'running') OR server IS NOT NULL);
 CREATE INDEX IF NOT EXISTS jobs_held ON jobs (name, dataset) WHERE server IS NOT NULL;
 CREATE TABLE IF NOT EXISTS servers (
   id TEXT PRIMARY KEY, datasets TEXT NOT NULL, since REAL NOT NULL, until REAL NOT NULL

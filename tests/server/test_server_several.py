@@ -1,0 +1,256 @@
+"""Several servers on one state and one ledger: one budget, one queue, and none of them is needed for the others."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Event
+
+import pytest
+from postgres_cluster import own_cluster
+from server_world import COUNT, DATASETS, prepare, running
+from system_parts import needs_postgres
+
+from discreet.server import job_queue
+from discreet.server.job_queue import JobQueue
+from discreet.server.jobs import Job, run_question
+from discreet.server.state_store import opened_state
+
+pytestmark = [needs_postgres, pytest.mark.long]
+
+
+class HeldClock:
+    """Declared moments come when the test lets go, and answers are known by then."""
+
+    def __init__(self):
+        self.reached, self.go = Event(), Event()
+
+    def __call__(self, moment, known):
+        assert known.wait(60)
+        self.reached.set()
+        assert self.go.wait(60)
+
+
+def eventually(found, wanted=True):
+    until = time.monotonic() + 60
+    while found() != wanted:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+class Site:
+    """A folder with policies whose ledgers are on a database, and servers whose state is there, too."""
+
+    def __init__(self, folder, dsn, **more):
+        prepare(folder, **more)
+        self.folder, self.dsn, self.name = folder, dsn, secrets.token_hex(4)
+        self.state = Path(f"{dsn}?schema=s_{self.name}")
+        for name in DATASETS:
+            file = folder / f"{name}.toml"
+            file.write_text(file.read_text().replace(f"{name}.ledger", f"{dsn}?schema=l_{self.name}_{name}"))
+
+    @contextmanager
+    def server(self, machine="a", **more):
+        said = {"names": ("one",), "lease": 60.0, "pace": 0.05} | more
+        with running(self.folder, state=self.state, state_anchor=self.folder / machine, **said) as world:
+            yield world
+
+    @contextmanager
+    def queue(self, lease):
+        """The queue as a server has it that does nothing by itself, and dies without a word."""
+        state = opened_state(self.state, anchor=self.folder / "dead")
+        yield JobQueue(state, lambda: DATASETS, lease=lease)
+        state.close()
+
+
+@pytest.fixture(autouse=True)
+def anchors(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+
+
+@pytest.fixture
+def site(tmp_path, postgres_database):
+    return Site(tmp_path, postgres_database)
+
+
+def ask(world, who="owner", dataset="one", wait=0, **more):
+    return world.client(who).post(f"/v1/datasets/{dataset}/releases?wait={wait}", json=COUNT | more)
+
+
+def charges(world, dataset="one"):
+    return world.client("owner").get(f"/v1/datasets/{dataset}/budget").json()["charges"]
+
+
+def states(world, ids):
+    return [world.client("owner").get(f"/v1/releases/{number}?wait=0").json()["state"] for number in ids]
+
+
+def test_what_is_asked_here_is_run_there_and_whoever_waits_here_is_told(site):
+    with site.server("a") as here, site.server("b") as there:
+        here.server.jobs._stopping = True  # No slot of this server takes anything.
+        here.server.jobs._wake()
+        told = ask(here, wait=60)
+        assert (told.status_code, told.json()["state"]) == (200, "done")
+        assert told.json()["answer"] == there.client("owner").get(told.headers["location"]).json()["answer"]
+        assert charges(here) == charges(there) == 1
+
+
+class TestOneAtATime:
+    """Two jobs of one account on one data set never run at once, on whichever servers."""
+
+    def begun(self, site):
+        """Ask for two jobs on one data set and one on another, at two servers; tell what runs after a while."""
+        both = {"names": ("one", "two"), "until": HeldClock()}
+        with site.server("a", **both) as a, site.server("b", **both) as b:
+            ids = [ask(a).json()["id"], ask(b).json()["id"], ask(b, dataset="two").json()["id"]]
+            eventually(lambda: states(a, ids).count("running") >= 2)
+            time.sleep(0.3)  # some looks of either server
+            found = states(a, ids)
+            both["until"].go.set()
+            eventually(lambda: states(b, ids), ["done"] * 3)
+            return sorted(found)
+
+    def test_on_two_servers(self, site):
+        assert self.begun(site) == ["queued", "running", "running"]
+
+    def test_this_check_can_fail(self, site, monkeypatch):
+        monkeypatch.setattr(job_queue, "_FREE", "SELECT * FROM jobs WHERE state = 'queued'")
+        assert self.begun(site) == ["running"] * 3
+
+
+def test_releases_that_wait_are_counted_over_all_servers(site):
+    with site.server("a") as a, site.server("b") as b:
+        for world in (a, b):
+            world.server.jobs._stopping = True
+            world.server.jobs._wake()
+        codes = [ask(world, "analyst").status_code for world in (a, b) * 5]
+        assert codes == [202] * 8 + [429] * 2
+
+
+def test_one_key_at_two_servers_at_once_is_one_release(site):
+    with site.server("a") as a, site.server("b") as b, ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(ask, world, wait=60, idempotency_key="k") for world in (a, b) * 4]
+        assert len({one.result().json()["id"] for one in asked}) == 1
+        assert charges(a) == 1
+
+
+def test_two_servers_never_overspend(tmp_path, postgres_database):
+    site = Site(tmp_path, postgres_database, epsilon="0.5")
+    with site.server("a") as a, site.server("b") as b, ThreadPoolExecutor(8) as pool:
+        who = [(world, name) for world in (a, b) for name in ("owner", "custodian", "analyst", "owner")]
+        asked = [pool.submit(ask, world, name, wait=60) for world, name in who]
+        told = [one.result().json().get("state", "refused") for one in asked]
+        assert sorted(told) == ["done"] * 5 + ["refused"] * 3
+        assert charges(a) == 5
+
+
+class TestDeath:
+    def test_what_a_dead_server_had_is_run_by_another_when_its_lease_is_over(self, site):
+        with site.server("a") as a:
+            a.server.jobs._stopping = True
+            a.server.jobs._wake()
+            number = ask(a).json()["id"]
+        with site.queue(lease=1.0) as dead:
+            assert dead.claim()["id"] == number
+            with site.server("b", lease=1.0) as b:
+                assert states(b, [number]) == ["running"]  # It may still live.
+                assert b.client("owner").get(f"/v1/releases/{number}?wait=60").json()["state"] == "done"
+                assert not dead.tell(number, "a late answer", None, frees=True)
+                assert b.server.jobs.get(number).answer != "a late answer"
+                assert charges(b) == 1
+                said = [(one["what"], one["outcome"]) for one in b.server.state.decisions() if one["about"] == number]
+                assert said == [
+                    ("release", "answered"),
+                    ("job taken over", "queued"),
+                    ("release", "queued"),
+                ]
+
+    def test_what_it_had_charged_and_stored_is_told_and_not_charged_again(self, site):
+        with site.server("a") as a, site.queue(lease=0.5) as dead:
+            a.server.jobs._stopping = True
+            a.server.jobs._wake()
+            job = Job.of(dead.claim() if ask(a) else None)
+            served = a.server.shelf["one"]
+            answer = run_question(job, served, served.asked_by(job.name))
+            with site.server("b", lease=0.5) as b:
+                assert b.client("owner").get(f"/v1/releases/{job.id}?wait=60").json()["state"] == "done"
+                assert b.server.jobs.get(job.id).answer == answer
+                assert charges(b) == 1
+
+    def test_a_server_that_stood_still_tells_nothing_of_what_was_taken_over(self, site):
+        clock = HeldClock()
+        with site.server("a", until=clock) as a:
+            number = ask(a).json()["id"]
+            assert clock.reached.wait(60)
+            with a.server.state.changing() as change:  # As if its lease had run out unnoticed.
+                change.execute("UPDATE servers SET until = 0")
+                a.server.jobs._stopping = True
+            with site.server("b") as b:
+                assert b.client("owner").get(f"/v1/releases/{number}?wait=60").json()["state"] == "done"
+                before = b.server.state.decisions(most=1)
+                clock.go.set()
+                a.server.jobs._wake()
+                for slot in a.server.jobs._threads[:-1]:
+                    slot.join()
+                assert b.server.state.decisions(most=1) == before
+                assert charges(b) == 1
+
+    def test_what_only_another_server_serves_is_left_to_it(self, site):
+        with site.server("a", names=("two",)) as a, site.queue(lease=60.0) as other:
+            other.beat()
+            number = ask(a, dataset="two").json()["id"]
+            with a.server.state.changing() as change:
+                change.execute(
+                    "UPDATE jobs SET dataset = 'one', state = 'queued', server = NULL WHERE id = ?", (number,)
+                )
+            time.sleep(0.3)
+            assert states(a, [number]) == ["queued"]
+            assert other.claim()["id"] == number
+
+
+class TestLosses:
+    """C24: connections are cut, backends ended, and the database goes away and comes back."""
+
+    def test_backends_that_are_ended_cost_nothing_that_was_told(self, site, postgres_cluster):
+        name = site.dsn.rpartition("/")[2]
+        ended = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'"
+        with site.server("a") as a, site.server("b") as b:
+            ids = []
+            for turn in range(6):
+                postgres_cluster.execute(ended)
+                told = ask((a, b)[turn % 2], ("owner", "analyst")[turn % 2], idempotency_key=str(turn))
+                if told.status_code in (200, 202):
+                    ids.append(told.json()["id"])
+                else:
+                    assert told.json()["code"] == "unavailable"
+            postgres_cluster.execute(ended)
+            eventually(lambda: set(states_or_lost(a, ids)) <= {"done", "failed"})
+            assert len(ids) >= 3
+            assert charges(b) <= 6
+            assert a.server.state.decisions_hold()
+
+    @pytest.mark.slow
+    def test_a_database_that_is_gone_is_unavailable_and_work_goes_on_when_it_is_back(self, tmp_path):
+        with own_cluster() as cluster, cluster.database() as dsn:
+            site, clock = Site(tmp_path, dsn), HeldClock()
+            with site.server("a", until=clock) as a, site.server("b", until=clock) as b:
+                number = ask(a).json()["id"]
+                assert clock.reached.wait(60)  # It is charged and known, and not told.
+                cluster.stop("immediate")
+                for world in (a, b):
+                    told = [ask(world), world.client("owner").get("/v1/me"), world.client().get("/login")]
+                    assert [one.status_code for one in told] == [503, 503, 200]
+                    assert told[0].json()["code"] == "unavailable"
+                clock.go.set()
+                cluster.start()
+                eventually(lambda: states_or_lost(b, [number]), ["done"])
+                eventually(lambda: ask(b, "analyst", wait=60).status_code, 200)
+                assert charges(a) == 2
+
+
+def states_or_lost(world, ids):
+    told = [world.client("owner").get(f"/v1/releases/{number}?wait=0") for number in ids]
+    return [one.json().get("state", one.json().get("code")) for one in told]
