@@ -168,12 +168,22 @@ def listen(server: Any, settings: ServerSettings, ready: Callable[[str], None]) 
 
     import uvicorn
 
+    _outlive_who_hangs_up()
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.create_server((settings.host, settings.port), family=family)
     config = web_config(web_app(server, settings), settings)
     server.jobs.start()
     ready(settings.address(bound.getsockname()[1]))
     uvicorn.Server(config).run(sockets=[bound])
+
+
+def _outlive_who_hangs_up() -> None:
+    """Let a client that is gone be an error: a command of the shell ends by this signal, a server must not."""
+    import signal
+    from threading import current_thread, main_thread
+
+    if hasattr(signal, "SIGPIPE") and current_thread() is main_thread():
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
 
 
 def web_config(app: Any, settings: ServerSettings, limits: Any = None) -> Any:

@@ -82,6 +82,7 @@ Wait: TypeAlias = Callable[[], None]  # returns once there is something to read,
 _LENGTH = 8  # bytes
 _LONGEST = 1 << 30  # bytes of a text
 _MOST_FILES = 250  # with one message
+_NO_SIGNAL = getattr(socket, "MSG_NOSIGNAL", 0)  # Who writes to a worker that was killed gets an error, and lives on.
 
 
 @final
@@ -103,10 +104,10 @@ def send(
     views = [memoryview(block).cast("B") for block in blocks]
     text = json.dumps({"said": said, "blocks": [view.nbytes for view in views]}, separators=(",", ":")).encode()
     whole = len(text).to_bytes(_LENGTH, "little") + text
-    sent = socket.send_fds(connection, [whole], files) if files else 0
-    connection.sendall(memoryview(whole)[sent:])
+    sent = socket.send_fds(connection, [whole], files, _NO_SIGNAL) if files else 0
+    connection.sendall(memoryview(whole)[sent:], _NO_SIGNAL)
     for view in views:
-        connection.sendall(view)
+        connection.sendall(view, _NO_SIGNAL)
 
 
 def receive(connection: socket.socket, wait: Wait | None = None) -> Message:

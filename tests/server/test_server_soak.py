@@ -1,0 +1,84 @@
+"""Many analysts for a long time, with kills; and what the time of an answer tells of the rows. See `make soak`.
+
+DISCREET_LOAD_MINUTES=2 makes the load shorter; figures are printed with -s.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+from server_load import Load, Reckoning, percentiles
+from server_process import ServerProcess
+from server_world import CLINICS, POLICY, prepare
+
+from discreet.server.accounts import AccountRole, Accounts
+from discreet.server.state_file import StateFile
+
+pytestmark = pytest.mark.soak
+MINUTES = float(os.environ.get("DISCREET_LOAD_MINUTES", "10"))
+ANALYSTS = int(os.environ.get("DISCREET_LOAD_ANALYSTS", "50"))
+DECLARED = {"one": 2.0, "two": 2.0}
+BUDGETS = {"one": "1000", "two": "2"}  # The second is used up early: everybody is at the edge at once.
+
+
+def accounts(state, names):
+    """An analyst for each name, and a token."""
+    made = Accounts(state)
+    for name in names:
+        made.add(name, AccountRole.ANALYST, tuple(DECLARED), by="test")
+    said = {"scopes": ["read", "ask", "release"], "datasets": None, "cap": None, "seconds": 86_400.0, "by": "test"}
+    return {name: made.new_token(name, **said) for name in names}
+
+
+def policies(folder, ledgers):
+    prepare(folder)
+    for name, budget in BUDGETS.items():
+        written = POLICY.format(name=name, clinics=CLINICS, epsilon=budget)
+        (folder / f"{name}.toml").write_text(written.replace(f"{name}.ledger", ledgers[name]))
+
+
+def judged(load, reckoning):
+    """Print what was measured, and say what must not be."""
+    codes = sum((one.heard.codes for one in load.analysts), Counter())
+    states = Counter(job.state for job in reckoning.jobs)
+    late = [told - began for began, told in reckoning.answered]
+    heard = [seconds for one in load.analysts for seconds in one.heard.seconds]
+    print(f"\n{ANALYSTS} analysts, {load.minutes:g} minutes, {len(load.servers)} servers, kills {dict(load.kills)}")
+    print(f"jobs {dict(states)}, heard {dict(codes)}")
+    print(f"charges { ({name: sum(one.values()) for name, one in reckoning.charged.items()}) }")
+    print("declared 2 s; told after p50 {:.3f} s, p99 {:.3f} s of a job's start".format(*percentiles(late)))
+    print("heard after p50 {:.2f} s, p99 {:.2f} s of asking, queue and kills included".format(*percentiles(heard)))
+    sizes = [size for _, size in load.memory]
+    print(f"memory {min(sizes) >> 20} to {max(sizes) >> 20} MB, growth after warming up {100 * load.growth:.1f} %")
+    return reckoning.complaints(load.analysts)
+
+
+def test_nothing_is_overspent_or_lost_on_sqlite(tmp_path):
+    policies(tmp_path, {"one": "one.ledger", "two": "two.ledger"})
+    state = StateFile(tmp_path / "server.db")
+    tokens = accounts(state, [f"ana{number}" for number in range(ANALYSTS)])
+    state.close()
+    with ServerProcess(tmp_path, answer_after=DECLARED, workers=12) as server:
+        load = Load(tmp_path, [server], tokens, tuple(DECLARED), MINUTES)
+        load.run()
+        server.stop()
+        server.start()  # Whatever still waited is run by the next.
+        state = StateFile(tmp_path / "server.db")
+        settled(state)
+        server.stop()
+    reckoning = Reckoning.of(tmp_path, tuple(DECLARED), state.rows)
+    state.close()
+    assert judged(load, reckoning) == []
+    assert load.growth < 0.05
+    assert load.kills["server"] > 0
+
+
+def settled(state):
+    """Wait until every job is over."""
+    until = time.monotonic() + 300
+    while state.row("SELECT 1 FROM jobs WHERE state IN ('queued', 'running')") is not None:
+        assert time.monotonic() < until
+        time.sleep(0.2)
