@@ -44,6 +44,7 @@ PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases", 
 # What forms of pages about a data set do: the page, the operation, and the status where it is done.
 FORMS = {"/ask/price": ("estimate", "estimate", 200), "/questions": ("questions", "save", 303)}
 FORMS |= {"/budget": ("budget", "ledger", 200)}
+PAGES |= dict.fromkeys(("/build", "/build/plan.toml", "/build/notebook.ipynb"), "estimate")
 
 BODIES = {"approve": {"reason": "looked at"}, "save": SAVE}  # by operation, where it is no question
 # The releases of the matrix are answered: nobody decides about them, and they never waited.

@@ -15,6 +15,7 @@ from discreet.pages import kit
 from discreet.server.app import Server
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
+from discreet.server.pages.build_pages import build_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import made_page, navigation, problem_page, visitor
@@ -25,6 +26,7 @@ __all__ = ["page_routes"]
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _CHAPTERS = (
     ask_routes,
+    build_routes,
     budget_routes,
     saved_routes,
     sign_in_routes,
