@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 from queue import Queue
@@ -322,7 +323,8 @@ def test_nothing_tells_that_an_answer_is_known_before_its_time(tmp_path, monkeyp
             ]
             paths += [f"datasets/one/{name}" for name in ("budget", "history", "ledger", "releases")]
             asked = [owner.post(f"/v1/datasets/one/{path}", json=COUNT).json() for path in ("estimate",)]
-            return asked + [owner.get(f"/v1/{path}").text for path in paths]
+            # Progress is a clock: the share of the declared time that is gone.
+            return asked + [re.sub(r'"progress":[0-9.e-]+', "", owner.get(f"/v1/{path}").text) for path in paths]
 
         before = everything()
         ended.set()

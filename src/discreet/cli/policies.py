@@ -28,6 +28,7 @@ __all__ = [
     "FilePlace",
     "asker",
     "declared_in",
+    "is_plan",
     "named_ledger",
     "needed",
     "open_ledger",
@@ -45,7 +46,7 @@ _OF_PLANS = ("publish", "release", "running", "schedule", "output", "levels", "i
 
 def read_any_policy(path: Path) -> Policy:
     """Read a policy file, or the policy that a release plan begins with."""
-    if _is_plan(path):
+    if is_plan(path):
         from discreet.release import read_release_plan
 
         return read_release_plan(path).policy
@@ -54,7 +55,8 @@ def read_any_policy(path: Path) -> Policy:
     return read_policy(path)
 
 
-def _is_plan(path: Path) -> bool:
+def is_plan(path: Path) -> bool:
+    """Tell whether a file is a release plan, by what stands in it."""
     try:
         return any(word in tomllib.loads(path.read_text(encoding="utf-8")) for word in _OF_PLANS)
     except PermissionError:
@@ -65,7 +67,7 @@ def _is_plan(path: Path) -> bool:
 
 def release_delta(path: Path) -> Fraction | None:
     """Return the delta at which a plan prices its releases, so that a price is told as it was agreed to."""
-    if named_ledger(path) is not None or not _is_plan(path):
+    if named_ledger(path) is not None or not is_plan(path):
         return None
     from discreet.release import read_release_plan
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, TextTable, note, show
-from discreet.cli.policies import read_any_policy
+from discreet.cli.policies import is_plan, read_any_policy
 from discreet.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -39,14 +39,14 @@ __all__ = [
 
 
 def answer_times(said: Sequence[str]) -> dict[str, float]:
-    """Read `visits=5`."""
+    """Read `visits=5`, or `visits:plan=60`."""
     found = {}
     for part in said:
         name, _, seconds = part.rpartition("=")
         try:
             found[name] = float(seconds)
         except ValueError:
-            raise InvalidParameter("--answer-after is DATASET=SECONDS, such as visits=5") from None
+            raise InvalidParameter("--answer-after is DATASET=SECONDS, such as visits=5, or visits:plan=60") from None
     return found
 
 
@@ -59,9 +59,16 @@ def approval_limits(each: Sequence[str] | None, daily: Sequence[str] | None, day
     return ApprovalLimits.read(each or (), daily or (), days)
 
 
+def _is_released(file: Path) -> bool:
+    """Tell whether a policy is a plan that a server can release: series of totals so far are for `discreet release`."""
+    from discreet.release import read_release_plan
+
+    return is_plan(file) and not read_release_plan(file).running
+
+
 def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool, check: bool, as_json: bool) -> None:
     """Open everything, say where it is, and serve until it is stopped; with `check`, end before that."""
-    from discreet.server.listener import demo_folder, listen, opened_server, policy_files
+    from discreet.server.listener import DEMO_TIMES, demo_folder, listen, opened_server, policy_files
 
     with ExitStack() as opened:
         if demo:
@@ -69,8 +76,11 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
                 raise InvalidParameter("--demo brings data of its own: leave --policy out")
             folder = opened.enter_context(demo_folder())
             policies = [folder / "policy.toml"]
-            settings = replace(settings, state=folder / "server.db", answer_after={"northmere-stays": 2.0})
-        read = [read_any_policy(file) for file in policy_files(policies)]
+            settings = replace(settings, state=folder / "server.db", answer_after=DEMO_TIMES)
+            settings = replace(settings, plans=(folder / "plans" / "plan.toml",))
+        files = policy_files(policies)
+        read = [read_any_policy(file) for file in files]
+        settings = replace(settings, plans=(*settings.plans, *filter(_is_released, files)))
         server = opened.enter_context(opened_server(read, settings))
         invitation = None if check else _first_run(server.accounts)
         if check:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, exact_or_none
 from discreet.formatting import significant_up
+from discreet.ledger import Budget
 from discreet.query import Policy
 from discreet.query.plan.draft import MOST_EPSILON, MOST_RHO
 from discreet.query.policy import FamilyChoice, UnitLimits
 from discreet.query.session.catalogue_builder import nearest
-from discreet.query.session.policy_file import policy_of
+from discreet.query.session.policy_file import chain_of, policy_of, unit_of
 from discreet.release.levels_and_families import GroupingColumns, GroupingFamily, check_piece
 from discreet.release.plan import (
     Allowance,
@@ -49,6 +50,7 @@ __all__ = [
     "family_of",
     "invariant_of",
     "level_of",
+    "read_plan_text",
     "read_release_plan",
     "release_plan_schema",
     "running_of",
@@ -104,6 +106,48 @@ def read_release_plan(path: str | Path) -> ReleasePlan:
     return _PlanReader(document, document.checked()).plan()
 
 
+def read_plan_text(text: str, policy: Policy) -> ReleasePlan:
+    """Read a plan that somebody sent, for a data set whose policy is at hand; no file or address in it is looked at.
+
+    Sources, ledger and key that it names are not its own to choose: those of the policy hold, and no bundle is signed.
+    What it declares of the data must be what the policy declares, since it is published with the bundle.
+    """
+    from discreet.release.plan_model import PlanModel
+
+    document = Document(Path("plan.toml"), text, PlanModel, "docs/release-plan.md")
+    model = document.checked()
+    _check_same_declarations(document, model, policy)
+    plan = _PlanReader(document, model, policy).plan()
+    return replace(plan, output=replace(plan.output, key=None))
+
+
+def _check_same_declarations(document: Document[PlanModel], model: PlanModel, policy: Policy) -> None:
+    """Refuse a plan that declares the data otherwise than the policy: whom to protect, budgets, tables or columns."""
+    from discreet.schema.toml_models import declared_in
+
+    chain, inner = chain_of(document, model)
+    said: dict[str, tuple[Any, Any]] = {
+        "dataset": (model.dataset, policy.dataset),
+        "version": (model.version, policy.version),
+        "unit": (unit_of(document, model) if chain is None else chain, policy.chain or policy.unit),
+        "budget": (Budget(**model.budget.model_dump(exclude_none=True)), policy.budget),
+        "unit.inner.budget": (inner, policy.inner_budget),
+        "tables": (set(model.tables), set(policy.tables)),
+    }
+    for name, table in model.tables.items():
+        known = policy.tables.get(name)
+        columns = {column: declared_in(one).facts for column, one in table.columns.items()}
+        if known is not None:
+            declared = {column: one.facts for column, one in known.columns.items()}
+            said[f"tables.{name}"] = ((table.public, columns), (known.public, declared))
+    for place, (ours, theirs) in said.items():
+        if ours != theirs:
+            raise document.wrong(
+                tuple(place.split(".", 1))[:1],
+                f"{place} is not what the policy of the data set declares: write it as it is there",
+            )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _PlanReader:
@@ -111,9 +155,10 @@ class _PlanReader:
 
     document: Document[PlanModel]
     model: PlanModel
+    policy: Policy | None = None  # what holds instead of what the file says of the data
 
     def plan(self) -> ReleasePlan:
-        policy = policy_of(self.document, self.model)
+        policy = policy_of(self.document, self.model) if self.policy is None else self.policy
         levels, schedule = dict(self._levels()), self._schedule()
         tables = list(self._tables(policy, levels, schedule))
         running = list(self._running(policy))

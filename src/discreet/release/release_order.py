@@ -37,7 +37,7 @@ from discreet.release.signatures import SigningKey, read_signing_key
 from discreet.release.tidy.tidy_check import check_tidy
 from discreet.release.tidy.tidying import tidy_tables
 
-__all__ = ["STEPS", "ask_table", "publish"]
+__all__ = ["STEPS", "ask_table", "publish", "publish_in"]
 
 STEPS: Final = ("priced", "opened", "answered", "tidied", "written")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -104,18 +104,31 @@ def publish(
     check_tidy(plan, {table.name: table.priced for table in priced.tables})
     told("priced")
     with Session.from_policy(plan.policy, principal=principal, tables=tables) as session:
-        _check_whole(session, plan)
-        joint = _joined(session, priced)
-        _check_charge(session, priced, max_epsilon)
-        told("opened")
-        released = joint.release()
-        running = _advanced(session, priced)
-        mark = _mark(session, released, running)
-        told("answered")
-        published = replace(_published(priced, released, mark), running=running)
-        told("tidied")
-        record = partial(session.ledger.record_bundle, mark.charge)
-        folder = write_bundle(published, plan.output.folder, key=signing, record=record)
+        return publish_in(session, priced, max_epsilon=max_epsilon, on_step=told, key=signing)
+
+
+def publish_in(
+    session: Session,
+    priced: PricedRelease,
+    *,
+    max_epsilon: Number | None = None,
+    on_step: Callable[[str], None] | None = None,
+    key: SigningKey | None = None,
+) -> Path:
+    """Release what was priced in a session that is open, as `publish` does, and return the folder of its bundle."""
+    plan, told = priced.plan, on_step or _nobody
+    _check_whole(session, plan)
+    joint = _joined(session, priced)
+    _check_charge(session, priced, max_epsilon)
+    told("opened")
+    released = joint.release()
+    running = _advanced(session, priced)
+    mark = _mark(session, released, running)
+    told("answered")
+    published = replace(_published(priced, released, mark), running=running)
+    told("tidied")
+    record = partial(session.ledger.record_bundle, mark.charge)
+    folder = write_bundle(published, plan.output.folder, key=key, record=record)
     told("written")
     return folder
 

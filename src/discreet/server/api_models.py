@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime
 from fractions import Fraction
 from typing import Annotated, Any, TypeAlias
@@ -24,37 +25,43 @@ __all__ = [
     "LedgerModel",
     "LogModel",
     "MeModel",
+    "Price",
     "ProblemModel",
     "ReleaseAnswerModel",
     "ReleaseAskModel",
     "ReleasesModel",
+    "RequestModel",
+    "ToldModel",
+    "WorkModel",
     "release_document",
     "table_document",
 ]
 
-_Price: TypeAlias = Annotated[str, Field(max_length=60)] | Annotated[int, Field(ge=-(10**30), le=10**30)] | float
+Price: TypeAlias = Annotated[str, Field(max_length=60)] | Annotated[int, Field(ge=-(10**30), le=10**30)] | float
 _Expected: TypeAlias = (
     Annotated[int, Field(ge=1, le=10**12)]
-    | Annotated[dict[Annotated[str, Field(max_length=200)], _Price], Field(max_length=50)]
+    | Annotated[dict[Annotated[str, Field(max_length=200)], Price], Field(max_length=50)]
 )
 _Key: TypeAlias = Annotated[str, Field(max_length=1000)] | Annotated[int, Field(ge=-(10**18), le=10**18)] | bool
 
 
-class _RequestModel(BaseModel):
+class RequestModel(BaseModel):
+    """What somebody sends: nothing more than is listed, and of no other kind."""
+
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, strict=True)
 
 
-class AskModel(_RequestModel):
+class AskModel(RequestModel):
     """A question, and exactly one way to say its price: epsilon, rho, share, error or relative_error with expected."""
 
     sql: Annotated[str, Field(min_length=1, max_length=20_000)]
-    epsilon: _Price | None = None
-    rho: _Price | None = None
-    share: _Price | None = None
-    error: _Price | None = None
-    relative_error: _Price | None = None
+    epsilon: Price | None = None
+    rho: Price | None = None
+    share: Price | None = None
+    error: Price | None = None
+    relative_error: Price | None = None
     expected: _Expected | None = None
-    delta: _Price | None = None
+    delta: Price | None = None
     keys: Annotated[dict[str, Annotated[list[_Key], Field(max_length=10_000)]], Field(max_length=20)] | None = None
     max_groups: Annotated[int, Field(ge=1, le=10**9)] | None = None
     max_rows_per_group: Annotated[int, Field(ge=1, le=10**9)] | None = None
@@ -74,11 +81,13 @@ class ReleaseAskModel(AskModel):
     idempotency_key: Annotated[str, Field(min_length=1, max_length=200)] | None = None
 
 
-class _Told(BaseModel):
+class ToldModel(BaseModel):
+    """What is answered: nothing more than is listed."""
+
     model_config = ConfigDict(extra="forbid")
 
 
-class ProblemModel(_Told):
+class ProblemModel(ToldModel):
     """A problem (RFC 9457). Its code follows from the request, the account and the ledger, never from a row."""
 
     type: str
@@ -94,7 +103,7 @@ class ProblemModel(_Told):
     way_out: str | None
 
 
-class ColumnFactsModel(_Told):
+class ColumnFactsModel(ToldModel):
     """What is declared of a column."""
 
     name: str
@@ -105,7 +114,7 @@ class ColumnFactsModel(_Told):
     values_in_all: int | None
 
 
-class ServedTableModel(_Told):
+class ServedTableModel(ToldModel):
     """What is declared of a table."""
 
     name: str
@@ -114,7 +123,7 @@ class ServedTableModel(_Told):
     columns: list[ColumnFactsModel]
 
 
-class DatasetModel(_Told):
+class DatasetModel(ToldModel):
     """Public facts of a data set."""
 
     name: str
@@ -127,13 +136,13 @@ class DatasetModel(_Told):
     tables: list[ServedTableModel]
 
 
-class DatasetsModel(_Told):
+class DatasetsModel(ToldModel):
     """Names of the data sets that this account may know of."""
 
     datasets: list[str]
 
 
-class EstimateModel(_Told):
+class EstimateModel(ToldModel):
     """The price of a question and the expected ±; nothing was read."""
 
     cost: str
@@ -145,7 +154,7 @@ class EstimateModel(_Told):
     answer_after: float
 
 
-class AnswerColumnModel(_Told):
+class AnswerColumnModel(ToldModel):
     """A column: measured ones have a ± and an interval for each row, keys have neither."""
 
     name: str
@@ -158,7 +167,7 @@ class AnswerColumnModel(_Told):
     text: list[str]
 
 
-class AnswerTableModel(_Told):
+class AnswerTableModel(ToldModel):
     """An answer. Names and keys are text from the data set: show them as text, never run or follow them."""
 
     columns: list[AnswerColumnModel]
@@ -169,27 +178,40 @@ class AnswerTableModel(_Told):
     notes: list[str]
 
 
-class ReleaseAnswerModel(_Told):
-    """A release: awaiting (another custodian's approval), queued, running, done or failed."""
+class WorkModel(ToldModel):
+    """What came of a job of another kind than a question: a few facts, and the names of its files."""
+
+    told: dict[str, Any]
+    files: list[str]
+
+
+class ReleaseAnswerModel(ToldModel):
+    """A release: awaiting (another custodian's approval), queued, running, done or failed.
+
+    Progress is the share of the declared time that is gone.
+    """
 
     id: str
+    kind: str
     dataset: str
     who: str
     sql: str
     cost: str
     state: str
     link: str
+    progress: float | None
     answer: AnswerTableModel | None
+    work: WorkModel | None
     problem: ProblemModel | None
 
 
-class ReleasesModel(_Told):
+class ReleasesModel(ToldModel):
     """Releases of a data set, the newest first, without their answers; `after` of the next page is the last id."""
 
     releases: list[ReleaseAnswerModel]
 
 
-class ExactSpendingModel(_Told):
+class ExactSpendingModel(ToldModel):
     """What was spent: fractions as text, such as "1/10"; null where something has no such bound."""
 
     epsilon: str | None
@@ -199,7 +221,7 @@ class ExactSpendingModel(_Told):
     last: str | None
 
 
-class ExactLeftModel(_Told):
+class ExactLeftModel(ToldModel):
     """What is left, likewise; `more` charges like the last one fit."""
 
     epsilon: str | None
@@ -210,7 +232,7 @@ class ExactLeftModel(_Told):
     delta_share: str | None
 
 
-class ExactBudgetModel(_Told):
+class ExactBudgetModel(ToldModel):
     """The same without rounding, for programs."""
 
     budget: dict[str, str]
@@ -218,7 +240,7 @@ class ExactBudgetModel(_Told):
     left: ExactLeftModel
 
 
-class BudgetAnswerModel(_Told):
+class BudgetAnswerModel(ToldModel):
     """What was spent and what is left."""
 
     dataset: str
@@ -232,7 +254,7 @@ class BudgetAnswerModel(_Told):
     exact: ExactBudgetModel
 
 
-class HistoryEntryModel(_Told):
+class HistoryEntryModel(ToldModel):
     """One charge."""
 
     number: int
@@ -242,13 +264,13 @@ class HistoryEntryModel(_Told):
     purpose: str
 
 
-class HistoryModel(_Told):
+class HistoryModel(ToldModel):
     """Charges, the newest first; `before` of the next page is the last number."""
 
     entries: list[HistoryEntryModel]
 
 
-class LedgerModel(_Told):
+class LedgerModel(ToldModel):
     """Whether the record is whole."""
 
     dataset: str
@@ -256,7 +278,7 @@ class LedgerModel(_Told):
     charges: int
 
 
-class DecisionModel(_Told):
+class DecisionModel(ToldModel):
     """One decision."""
 
     number: int
@@ -269,14 +291,14 @@ class DecisionModel(_Told):
     hash: str
 
 
-class LogModel(_Told):
+class LogModel(ToldModel):
     """Decisions, the newest first, and whether the chain of all of them holds."""
 
     holds: bool
     decisions: list[DecisionModel]
 
 
-class MeModel(_Told):
+class MeModel(ToldModel):
     """Who this is."""
 
     name: str
@@ -288,20 +310,29 @@ class MeModel(_Told):
 # --- answers ---
 
 
-def release_document(job: Job, *, with_answer: bool = True) -> dict[str, Any]:
+def release_document(job: Job, *, progress: float | None = None, with_answer: bool = True) -> dict[str, Any]:
     """Return a release as JSON has it."""
     shown_answer = with_answer and job.answer is not None
+    is_question = job.kind == "question"
     return {
         "id": job.id,
+        "kind": job.kind,
         "dataset": job.dataset,
         "who": job.name,
         "sql": job.sql,
         "cost": job.cost,
         "state": job.state,
         "link": f"/releases/{job.id}",
-        "answer": table_document(job.table()) if shown_answer else None,
+        "progress": progress,
+        "answer": table_document(job.table()) if shown_answer and is_question else None,
+        "work": _work_document(job) if shown_answer and not is_question else None,
         "problem": None if job.problem is None else job.problem.document(),
     }
+
+
+def _work_document(job: Job) -> dict[str, Any]:
+    said = json.loads(job.answer or "{}")
+    return {"told": said["told"], "files": sorted(said["files"])}
 
 
 def table_document(table: ReleaseTable) -> dict[str, Any]:

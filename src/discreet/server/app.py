@@ -70,13 +70,25 @@ class Server:
         limits: HttpLimits,
         *,
         secure: bool = False,
+        plans: Any = None,
     ) -> None:
+        self.plans = plans  # those that whoever runs the server named, as `PlacedPlans`
         self.state, self.accounts, self.shelf, self.jobs = state, accounts, shelf, jobs
         self.secure = secure  # whether cookies go over TLS only
         self.rates = RateLimit(limits.per_second, limits.burst)
         self.sign_ins = RateLimit(limits.sign_ins_per_second, limits.sign_in_burst)
         self._threads, self._busy, self._waiting = CapacityLimiter(12), Counter[str](), Counter[str]()
         self._trying, self._trying_changes = set[str](), Lock()
+
+    def progress(self, job: Job) -> float | None:
+        """Tell how much of its declared time a job that runs has had: a clock, and nothing of what was done."""
+        if job.state != "running" or job.started is None:
+            return 1.0 if job.is_over else None
+        try:
+            seconds = self.shelf[job.dataset].seconds_of(job.kind)
+        except Problem:
+            return None
+        return min(1.0, max(0.0, self.state.now() - job.started) / seconds)
 
     async def in_thread(self, work: Callable[[], Any]) -> Any:
         """Run what reads files or computes outside of the loop that serves everybody."""
@@ -290,7 +302,7 @@ async def _finished(server: Server, found: Any, call: ApiCall) -> Response:
     job = await waited(server, call.caller, found, call.number("wait", 30, least=0, most=LONGEST_WAIT))
     if job.problem is not None and call.body is not None:
         return problem_response(job.problem)
-    document = await server.in_thread(lambda: models.release_document(job))
+    document = await server.in_thread(lambda: models.release_document(job, progress=server.progress(job)))
     headers = {"location": f"/v1/releases/{job.id}"}
     return JSONResponse(document, status_code=200 if job.is_over else 202, headers=headers)
 

@@ -36,6 +36,7 @@ __all__ = [
     "AskedQuestion",
     "DatasetShelf",
     "ServedDataset",
+    "in_memory",
     "open_shelf",
     "sample_question",
     "trial_seconds",
@@ -275,7 +276,7 @@ def trial_seconds(policy: Policy) -> float:
     Rows are made up from the declared columns, as many as the policy declares; the data are not opened. A question that
     does more than this one needs a longer time, which whoever holds the data declares with --answer-after.
     """
-    tried = _in_memory(policy)
+    tried = in_memory(policy)
     with Session.from_policy(tried, principal="trial") as opened:
         made_up = made_up_tables(opened.catalogue, rows=_declared_rows(policy))
     tables = {name: one.table if isinstance(one, PublicTable) else one for name, one in made_up.items()}
@@ -297,7 +298,7 @@ def _timed(policy: Policy, tables: Mapping[str, Any]) -> float:
     return max(2.0, float(math.ceil(3 * taken)))
 
 
-def _in_memory(policy: Policy) -> Policy:
+def in_memory(policy: Policy) -> Policy:
     """Return the policy with a ledger that is forgotten, for trials on made-up rows."""
     return replace(
         policy,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from discreet.server.approvals_api import APPROVAL_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
 from discreet.server.saved_api import SAVED_ENDPOINTS
+from discreet.server.work_api import WORK_ENDPOINTS
 
 __all__ = ["ENDPOINTS"]
 
@@ -12,4 +13,5 @@ ENDPOINTS = (
     *QUESTION_ENDPOINTS,
     *APPROVAL_ENDPOINTS,
     *SAVED_ENDPOINTS,
+    *WORK_ENDPOINTS,
 )

@@ -20,7 +20,16 @@ from discreet.query.session.policy_file import Policy
 if TYPE_CHECKING:
     from discreet.server.approvals import ApprovalLimits
 
-__all__ = ["ServerSettings", "demo_folder", "listen", "opened_server", "policy_files", "web_app", "web_config"]
+__all__ = [
+    "DEMO_TIMES",
+    "ServerSettings",
+    "demo_folder",
+    "listen",
+    "opened_server",
+    "policy_files",
+    "web_app",
+    "web_config",
+]
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _SLOWEST_HEADERS = 16 << 10  # bytes of a request's head
@@ -42,6 +51,7 @@ class ServerSettings:
     key: Path | None = None
     behind_proxy: bool = False
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
+    plans: tuple[Path, ...] = ()  # release plans of the data sets
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -112,7 +122,9 @@ def opened_server(
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
     from discreet.server.jobs import Jobs
+    from discreet.server.plan_jobs import PlacedPlans
     from discreet.server.state_store import opened_state
+    from discreet.server.work import job_runners
 
     with ExitStack() as opened:
         state = opened_state(settings.state, anchor=settings.state_anchor)
@@ -128,9 +140,11 @@ def opened_server(
         declared = settings.approvals or ApprovalLimits()
         declared.check(one.name for one in shelf)
         gate = ApprovalGate(state, shelf, accounts, declared)
-        jobs = Jobs(state, shelf, accounts, workers=settings.workers, gate=gate, **clocks)
+        plans = PlacedPlans(settings.plans, shelf)
+        kinds, workers = job_runners(plans), settings.workers
+        jobs = Jobs(state, shelf, accounts, workers=workers, gate=gate, kinds=kinds, **clocks)
         opened.callback(jobs.stop)
-        yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private)
+        yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private, plans=plans)
 
 
 def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
@@ -257,6 +271,30 @@ categories = [
 """
 
 
+DEMO_TIMES: Mapping[str, float] = {
+    "northmere-stays": 2.0,
+    "northmere-stays:plan": 5.0,
+    "northmere-stays:profile": 8.0,
+    "northmere-stays:synth": 60.0,
+    "northmere-stays:train": 30.0,
+}
+_DEMO_PLAN = """
+[release]
+epsilon = 0.5
+split = "even"
+
+[[publish]]
+name = "stays_by_diagnosis"
+title = "Stays by diagnosis"
+sql = "SELECT diagnosis, COUNT(*) AS stays FROM stays GROUP BY diagnosis"
+
+[[publish]]
+name = "nights_by_age"
+title = "Nights by age"
+sql = "SELECT age_group, AVG(nights) AS nights FROM stays GROUP BY age_group"
+"""
+
+
 @contextmanager
 def demo_folder() -> Iterator[Path]:
     """Make a folder with bundled data of people who do not exist; it is gone afterwards."""
@@ -269,6 +307,9 @@ def demo_folder() -> Iterator[Path]:
             file.unlink()
         source = next(folder.rglob("stays.parquet"))
         (source.parent / "policy.toml").write_text(_DEMO_POLICY, encoding="utf-8")
+        (source.parent / "plans").mkdir()
+        named = 'name = "northmere"\ntitle = "Hospital stays in Northmere"\n'
+        (source.parent / "plans" / "plan.toml").write_text(named + _DEMO_POLICY + _DEMO_PLAN, encoding="utf-8")
         yield source.parent
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -93,11 +93,16 @@ def _one_release(call: ApiCall) -> Any:
 def _releases(call: ApiCall) -> Any:
     after = call.query.get("after")
     jobs = call.server.jobs.of_dataset(call.path["dataset"], only=call.only, most=call.most, after=after)
-    return {"releases": [models.release_document(job, with_answer=False) for job in jobs]}
+    progress = call.server.progress
+    found = [models.release_document(job, progress=progress(job), with_answer=False) for job in jobs]
+    return {"releases": found}
 
 
 def _answer(call: ApiCall) -> Any:
-    table = seen_job(call.server, call.caller, call.path["id"]).table()
+    job = seen_job(call.server, call.caller, call.path["id"])
+    if job.kind != "question":
+        raise Problem("not-found", "what came of this release is in its files")
+    table = job.table()
     form = call.path["format"]
     if form not in _FORMS:
         raise Problem("not-found")

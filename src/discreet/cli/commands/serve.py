@@ -44,6 +44,9 @@ def serve(
             "--answer-after", help="DATASET=SECONDS or DATASET:KIND=SECONDS: when answers leave; else by a trial."
         ),
     ] = None,
+    plan: Annotated[
+        list[Path] | None, typer.Option("--plan", help="A release plan of one of the data sets, to be released here.")
+    ] = None,
     tls_certificate: Annotated[Path | None, typer.Option("--tls-certificate", help="The certificate, as PEM.")] = None,
     tls_key: Annotated[Path | None, typer.Option("--tls-key", help="The key of the certificate, as PEM.")] = None,
     behind_proxy: Annotated[
@@ -69,5 +72,6 @@ def serve(
     place |= {"names": tuple(name or ()), "workers": workers}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
+    place["plans"] = tuple(plan or ())
     settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
     run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)

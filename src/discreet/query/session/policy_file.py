@@ -24,7 +24,16 @@ from discreet.stored_names import stored_definitions
 if TYPE_CHECKING:
     from discreet.query.session.policy_model import PolicyModel, PostgresModel, QuotaModel, TablePolicyModel
 
-__all__ = ["Policy", "PostgresPlace", "TablePolicy", "policy_of", "policy_schema", "read_policy"]
+__all__ = [
+    "Policy",
+    "PostgresPlace",
+    "TablePolicy",
+    "chain_of",
+    "policy_of",
+    "policy_schema",
+    "read_policy",
+    "unit_of",
+]
 
 
 @final
@@ -198,13 +207,13 @@ def _ledger(document: Document[Any], said: str) -> LedgerPlace:
 
 def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
     """Make a policy of what a file says: a policy file, or one that says more."""
-    chain, inner_budget = _chain(document, model)
+    chain, inner_budget = chain_of(document, model)
     return Policy(
         dataset=model.dataset,
         ledger=document.at(("ledger",), _ledger, document, model.ledger),
         anchor=None if model.anchor is None else document.beside(model.anchor),
         version=model.version,
-        unit=_unit(document, model) if chain is None else chain.outer,
+        unit=unit_of(document, model) if chain is None else chain.outer,
         budget=document.at(("budget",), Budget, **model.budget.model_dump(exclude_none=True)),
         quotas=tuple(document.at(("quotas", index), _quota, quota) for index, quota in enumerate(model.quotas)),
         tables={
@@ -223,13 +232,14 @@ def policy_of(document: Document[Any], model: PolicyModel) -> Policy:
     )
 
 
-def _unit(document: Document[Any], model: PolicyModel) -> Unit:
+def unit_of(document: Document[Any], model: PolicyModel) -> Unit:
+    """Read the unit; of a chain, the outer one."""
     said = model.unit.model_dump(exclude_none=True, exclude={"inner", "max_inner"})
     unit: Unit = document.at(("unit",), Unit, relation=model.relation, **said)
     return unit
 
 
-def _chain(document: Document[Any], model: PolicyModel) -> tuple[Chain | None, Budget | None]:
+def chain_of(document: Document[Any], model: PolicyModel) -> tuple[Chain | None, Budget | None]:
     """Read both units of a chain, and the budget of the inner one."""
     said = model.unit
     if (said.inner is None) != (said.max_inner is None):
@@ -241,7 +251,7 @@ def _chain(document: Document[Any], model: PolicyModel) -> tuple[Chain | None, B
         return None, None
     within = said.inner.model_dump(exclude_none=True, exclude={"budget"})
     inner = document.at(("unit", "inner"), Unit, **within)
-    chain = document.at(("unit", "inner"), Chain, _unit(document, model), inner, max_inner=said.max_inner)
+    chain = document.at(("unit", "inner"), Chain, unit_of(document, model), inner, max_inner=said.max_inner)
     spent = said.inner.budget.model_dump(exclude_none=True)
     return chain, document.at(("unit", "inner", "budget"), Budget, **spent)
 
