@@ -40,6 +40,10 @@ ALLOWED = {
     "log": {"owner", "auditor"},
     "questions": {"owner", "custodian", "analyst", "auditor", "reader"},
     "save": {"owner", "custodian", "analyst"},
+    "health": {"owner", "custodian", "auditor"},
+    "metrics": {"owner", "custodian"},
+    "people": {"owner", "custodian"},
+    "tokens": {"owner", "custodian", "analyst", "auditor", "reader"},
 }
 ROLES = sorted(role.value for role in AccountRole)
 # Those about a data set.
@@ -48,8 +52,26 @@ PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases", 
 FORMS = {"/ask/price": ("estimate", "estimate", 200), "/questions": ("questions", "save", 303)}
 FORMS |= {"/budget": ("budget", "ledger", 200)}
 PAGES |= dict.fromkeys(("/build", "/build/plan.toml", "/build/notebook.ipynb"), "estimate")
+# Pages about no data set: tests/server/test_server_people.py says what each role finds there.
+ADMIN = {"/admin": "health", "/admin/people": "people", "/admin/tokens": "people", "/admin/log": "log"}
+ADMIN |= {"/account/tokens": "tokens"}
+OPEN = {"/healthz", "/readyz"}  # for anybody, two constant answers each
 
-BODIES = {"approve": {"reason": "looked at"}, "save": SAVE}  # by operation, where it is no question
+# What a request of an endpoint says, by path or operation, where it is no question.
+BODIES = {
+    "approve": {"reason": "looked at"},
+    "save": SAVE,
+    "/v1/people": {"name": "ana b", "role": "reader", "datasets": ["one"]},
+    "/v1/people/{name}": {"grant": []},
+    "/v1/tokens": {"scopes": ["manage"], "cap": "-1", "days": 0.001},
+}
+# What they answer then to whoever may use them: nothing of it changes an account.
+ANSWERS = {
+    ("POST", "/v1/people"): 422,
+    ("POST", "/v1/tokens"): 422,
+    ("DELETE", "/v1/tokens/{id}"): 404,
+    ("POST", "/v1/people/{name}/invitation"): 404,
+}
 # The releases of the matrix are answered: nobody decides about them, and they never waited.
 NOT_WAITING = {"approval": 404, "approve": 409, "withdraw": 409}
 
@@ -69,9 +91,10 @@ def no_table(endpoint):
 
 
 def ask(client, endpoint, dataset, number="0" * 32, question="0" * 16):
+    name = "no-such-name" if endpoint.path.endswith("invitation") else "analyst"
     held = {"dataset": dataset, "id": number, "format": "csv", "file": "report.html", "question": question}
-    path = endpoint.path.format(**held)
-    said = BODIES.get(endpoint.operation, no_table(endpoint) or COUNT)
+    path = endpoint.path.format(**held, name=name)
+    said = BODIES.get(endpoint.path) or BODIES.get(endpoint.operation, no_table(endpoint) or COUNT)
     return client.request(endpoint.method, path, json=None if endpoint.body is None else said)
 
 
@@ -106,9 +129,10 @@ class TestMatrix:
     def expected(role, endpoint, dataset):
         if endpoint.operation in NOT_WAITING and role not in ALLOWED[endpoint.operation]:
             return 403  # Of a release the role is looked at first: its data set is not in the address.
-        about = "{dataset}" in endpoint.path or "{id}" in endpoint.path
+        number = "{id}" in endpoint.path and endpoint.operation != "tokens"
+        about = "{dataset}" in endpoint.path or number
         seen = not about or dataset in (DATASETS if role == "owner" else ("one",))
-        if role in ("analyst", "agent") and "{id}" in endpoint.path:
+        if role in ("analyst", "agent") and number:
             seen = False  # The owner asked it.
         if not seen:
             return 404
@@ -117,13 +141,31 @@ class TestMatrix:
         if role in ALLOWED[endpoint.operation]:
             if no_table(endpoint) is not None or endpoint.path in NOT_OF_QUESTIONS:
                 return 404 if endpoint.path in NOT_OF_QUESTIONS else 422
-            return NOT_WAITING.get(endpoint.operation, 200)
+            other = NOT_WAITING.get(endpoint.operation, 200)
+            return ANSWERS.get((endpoint.method, endpoint.path), other)
         return 403
+
+    @pytest.mark.long
+    def test_every_role_on_the_page_of_an_approval(self, world):
+        """Nothing waits here: whoever may know of the release is told that there is no such approval."""
+        number = world.client("owner").post("/v1/datasets/one/releases", json=COUNT).json()["id"]
+        for role in ROLES:
+            client = world.browser(role)
+            assert client.get("/approvals").status_code == {"agent": 303, "reader": 403}.get(role, 200), role
+            expected = {"agent": 303, "reader": 403}.get(role, 404)
+            assert client.get(f"/approvals/{number}").status_code == expected, role
+            said = {"form_token": "" if role == "agent" else form_token(client.get("/account")), "looked": "yes"}
+            for action, operation in (("approve", "approve"), ("decline", "approve"), ("withdraw", "withdraw")):
+                answer = client.post(f"/approvals/{number}", data={**said, "action": action, "reason": "x"})
+                allowed = role in ALLOWED[operation] and role != "analyst"  # who does not see what the owner asked
+                wanted = expected if role in ("agent", "reader", "analyst") or allowed else 403
+                assert answer.status_code == wanted, (role, action)
 
     def test_every_page_is_tried(self, world):
         """A page that is added is added here, or to the matrix above if it is one of the API."""
         found = {one.path for one in page_routes(world.server)}
-        assert found == {"/", "/login", "/logout", "/problems", "/static/{name}", "/account", *PAGES, *FORMS}
+        rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account", "/approvals", "/approvals/{id}"}
+        assert found == rest | {*PAGES, *FORMS, *ADMIN, *OPEN}
 
     @pytest.mark.long
     @pytest.mark.parametrize("role", ROLES)
@@ -148,6 +190,11 @@ class TestMatrix:
                 expected = self.page(role, path, page, dataset)
                 allowed = done if role in ALLOWED[operation] else 403
                 assert answer.status_code == (allowed if expected == 200 else expected), (role, path, dataset)
+        for path, operation in ADMIN.items():
+            answer = client.request("POST" if path == "/account/tokens" else "GET", path, data=said)
+            done = 422 if path == "/account/tokens" else 200
+            allowed = 303 if role == "agent" else done if role in ALLOWED[operation] else 403
+            assert answer.status_code == allowed, (role, path)
         for path in (*PAGES, "/account"):
             assert (client.get(path.format(id="0" * 32)).headers.get("location") == "/login") is (role == "agent")
 
@@ -163,7 +210,7 @@ class TestMatrix:
     def test_nobody_gets_nothing(self, world):
         for endpoint in ENDPOINTS:
             assert ask(world.client(), endpoint, "one").status_code == 401
-        for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32):
+        for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32, *(set(ADMIN) - {"/account/tokens"})):
             assert world.client().get(path).headers["location"] == "/login"
 
     def test_a_data_set_that_one_may_not_see_looks_like_one_that_is_not_there(self, world):
@@ -191,8 +238,9 @@ class TestTokens:
             if "{id}" not in endpoint.path:
                 right = OPERATIONS[endpoint.operation].scope == scope
                 question = saved(world, endpoint, "one")
-                told = ask(client, endpoint, "one", question=question).status_code
-                assert (told in (200, 422)) is right, endpoint.path
+                answer = ask(client, endpoint, "one", question=question)
+                assert ("this token has no scope" not in answer.text) is right, endpoint.path
+                assert answer.status_code in (200, 422, *ANSWERS.values(), 403) if right else answer.status_code == 403
 
     def test_a_token_may_be_for_one_data_set(self, world):
         client = world.client()

@@ -48,15 +48,23 @@ def test_the_whole_way_of_a_question(world):
 def test_answers_are_what_the_document_says(world):
     client = world.client("owner")
     number = client.post("/v1/datasets/one/releases", json=GROUPED).json()["id"]
+    token = client.post("/v1/tokens", json={"scopes": ["read"], "days": 0.01}).json()["secret"].split("_")[1]
+    said = {
+        "/v1/people": {"name": "pat", "role": "reader", "datasets": ["one"]},
+        "/v1/people/{name}": {"grant": ["two"]},
+        "/v1/tokens": {"scopes": ["read"], "days": 0.01},
+    }
     for endpoint in ENDPOINTS:
         if endpoint.operation in ("approval", "approve", "withdraw"):
             continue  # What waits for somebody is in test_server_approvals.py.
         if any(part in endpoint.path for part in OTHER_KINDS):
             continue  # Jobs of other kinds are in test_server_work.py.
         question = client.post("/v1/datasets/one/questions", json=SAVE).json()["id"]
-        path = endpoint.path.format(dataset="one", id=number, format="json", question=question)
-        said = SAVE if endpoint.operation == "save" else GROUPED
-        answer = client.request(endpoint.method, path, json=None if endpoint.body is None else said)
+        named = token if "/tokens/" in endpoint.path else number
+        path = endpoint.path.format(dataset="one", id=named, format="json", name="analyst", question=question)
+        usual = SAVE if endpoint.operation == "save" else GROUPED
+        body = None if endpoint.body is None else said.get(endpoint.path, usual)
+        answer = client.request(endpoint.method, path, json=body)
         assert answer.status_code == 200, (endpoint.path, answer.text)
         if endpoint.answer is not None:
             validate(answer.json(), endpoint.answer)
@@ -159,9 +167,9 @@ def test_the_document_names_every_endpoint_and_no_budget_can_be_reset(world):
         (route.path, method.lower())
         for route in world.app._app.routes
         for method in route.methods - {"HEAD"}
-        if route.path.startswith("/v1") and route.path != "/v1/openapi.json"
+        if route.path.startswith(("/v1", "/metrics")) and route.path != "/v1/openapi.json"
     }
     assert {(path, method) for path, found in document["paths"].items() for method in found} == served
     changing = {endpoint.operation for endpoint in ENDPOINTS if endpoint.method != "GET"}
-    others = {"plan estimate", "plan release", "approve", "withdraw", "save"}
+    others = {"plan estimate", "plan release", "approve", "withdraw", "save", "people", "tokens"}
     assert changing == {"estimate", "dummy", "release"} | others

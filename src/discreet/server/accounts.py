@@ -53,11 +53,12 @@ class Operation:
     scope: str
 
 
-SCOPES = ("read", "ask", "release", "audit", "approve")
+SCOPES = ("read", "ask", "release", "audit", "approve", "manage")
 _ALL = frozenset(AccountRole)
 _ASKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.ANALYST, AccountRole.AGENT})
 _HOLDING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN})
 _CHECKING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR})
+_MANAGING = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN})
 # The whole of who may do what. An address without an operation here cannot be served; tests try every role on all.
 OPERATIONS: Mapping[str, Operation] = {
     "me": Operation(_ALL, "read"),
@@ -81,6 +82,10 @@ OPERATIONS: Mapping[str, Operation] = {
     # What others typed is not for programs that follow texts: agents see no saved questions.
     "questions": Operation(_ALL - {AccountRole.AGENT}, "read"),
     "save": Operation(_ASKING - {AccountRole.AGENT}, "ask"),
+    "health": Operation(_CHECKING, "audit"),
+    "metrics": Operation(_MANAGING, "audit"),
+    "people": Operation(_MANAGING, "manage"),
+    "tokens": Operation(_ALL - {AccountRole.AGENT}, "manage"),
 }
 # Whose releases and charges are shown: those of everybody, or their own.
 _SEE_ALL = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR, AccountRole.READER})
@@ -280,15 +285,59 @@ class Accounts:
         """Let somebody do nothing any more; what they asked stays on record."""
         self._person(name)
         with self._state.changing() as database:
+            self._check_owner_stays(name)
             database.execute("UPDATE people SET disabled = 1 WHERE name = ?", (name,))
             database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
             database.execute("DELETE FROM visits WHERE name = ?", (name,))
         self._state.decide(by, "user disable", about=name)
 
+    def enable(self, name: str, *, by: str) -> None:
+        """Let somebody sign in again who was disabled; their tokens stay revoked."""
+        with self._state.changing() as database:
+            found = database.execute("UPDATE people SET disabled = 0 WHERE name = ? AND disabled = 1", (name,)).rowcount
+        if not found:
+            raise InvalidParameter(f"nobody of the name {name!r} is disabled: see `discreet user list`")
+        self._state.decide(by, "user enable", about=name)
+
+    def change_role(self, name: str, role: AccountRole, *, by: str) -> None:
+        """Give somebody another role. Visits end and tokens are revoked: they were made for the old one."""
+        if self._person(name)["role"] == role.value:
+            return
+        with self._state.changing() as database:
+            self._check_owner_stays(name)
+            database.execute("UPDATE people SET role = ? WHERE name = ?", (role.value, name))
+            database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
+            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            if role is AccountRole.OWNER:
+                database.execute("DELETE FROM grants WHERE name = ?", (name,))
+        self._state.decide(by, "user role", about=f"{name} {role.value}")
+
+    def unlink(self, name: str, *, by: str) -> None:
+        """Untie somebody from the provider by which they signed in: an invitation lets them in again."""
+        with self._state.changing() as database:
+            found = database.execute("DELETE FROM identities WHERE name = ?", (name,)).rowcount
+        if not found:
+            raise InvalidParameter(f"{name} does not sign in by a provider")
+        self._state.decide(by, "user unlink", about=name)
+
+    def _check_owner_stays(self, name: str) -> None:
+        """Refuse to take the last owner away: nobody could make another but by the command line."""
+        owners = self._state.rows("SELECT name FROM people WHERE role = 'owner' AND disabled = 0")
+        if [row["name"] for row in owners] == [name]:
+            raise InvalidParameter(f"{name} is the last owner: make another one first")
+
     def people(self) -> list[dict[str, Any]]:
         """Return everybody: name, role, data sets."""
         found = self._state.rows("SELECT name, role, disabled, password IS NOT NULL AS known FROM people ORDER BY name")
-        return [dict(row) | {"datasets": self._grants(row["name"])} for row in found]
+        linked = {row["name"] for row in self._state.rows("SELECT name FROM identities")}
+        return [
+            dict(row)
+            | {
+                "datasets": self._grants(row["name"]),
+                "signs_in_by": "provider" if row["name"] in linked else "password" if row["known"] else "invitation",
+            }
+            for row in found
+        ]
 
     def tokens(self) -> list[dict[str, Any]]:
         """Return all tokens without their secrets."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -29,6 +30,7 @@ from discreet.errors import InvalidParameter
 from discreet.server import api_models as models
 from discreet.server.accounts import OPERATIONS, Accounts, Caller
 from discreet.server.datasets import DatasetShelf
+from discreet.server.health import Readiness
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
@@ -75,6 +77,8 @@ class Server:
         self.plans = plans  # those that whoever runs the server named, as `PlacedPlans`
         self.state, self.accounts, self.shelf, self.jobs = state, accounts, shelf, jobs
         self.secure = secure  # whether cookies go over TLS only
+        self.readiness = Readiness(state, shelf)
+        self.started, self.responses = time.monotonic(), Counter[int]()  # for metrics: by status
         self.rates = RateLimit(limits.per_second, limits.burst)
         self.sign_ins = RateLimit(limits.sign_ins_per_second, limits.sign_in_burst)
         self._threads, self._busy, self._waiting = CapacityLimiter(12), Counter[str](), Counter[str]()

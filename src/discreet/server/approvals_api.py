@@ -11,6 +11,7 @@ from discreet.errors import DiscreetError, UnsupportedEvent
 from discreet.formatting import significant_up
 from discreet.privacy.events import Event
 from discreet.privacy.meaning import explain, sentences
+from discreet.query.session.plans import Plan
 from discreet.server import api_models as models
 from discreet.server.accounts import Caller
 from discreet.server.app import ApiCall, Endpoint, Server
@@ -19,6 +20,7 @@ from discreet.server.datasets import ServedDataset
 from discreet.server.jobs import Job
 from discreet.server.problems import Problem
 from discreet.server.question_api import seen_job
+from discreet.server.question_attacks import made_up_attacks
 
 __all__ = ["APPROVAL_ENDPOINTS", "approval_document", "approve_job", "decline_job", "seen_approvals", "withdraw_job"]
 
@@ -69,6 +71,7 @@ class ApprovalDetailModel(_ApprovalTold):
     facts: dict[str, str]
     notes: list[str]
     guarantee: list[str]
+    attacks: list[str]
     left: str
     left_after: str
 
@@ -112,9 +115,9 @@ def approval_document(server: Server, caller: Caller, job: Job) -> dict[str, Any
     if record is None or not record.why:
         raise Problem("not-found")
     served, charged = server.shelf[job.dataset], record.charged()
-    told: dict[str, Any] = {"errors": {}, "facts": {}, "notes": []}
+    told: dict[str, Any] = {"errors": {}, "facts": {}, "notes": [], "attacks": []}
     if job.kind == "question":
-        told |= _estimated(served, job)
+        told |= _estimated(server, caller, job, attacked=server.jobs.gate.may_decide(caller, record))
     return {
         "approval": _line(server, caller, record),
         **told,
@@ -123,13 +126,28 @@ def approval_document(server: Server, caller: Caller, job: Job) -> dict[str, Any
     }
 
 
-def _estimated(served: ServedDataset, job: Job) -> dict[str, Any]:
-    """Price the question again, as who asked it; what is told of it follows from declarations."""
+def _estimated(server: Server, caller: Caller, job: Job, *, attacked: bool) -> dict[str, Any]:
+    """Price the question again, as who asked it, and attack it on made-up rows for whoever decides."""
+    served = server.shelf[job.dataset]
     try:
-        estimate = served.estimate(job.question.plan(served.asked_by(job.name)), job.name)
+        plan = job.question.plan(served.asked_by(job.name))
+        estimate = served.estimate(plan, job.name)
+        found = _attacked(server, caller, plan) if attacked else []
     except (Problem, DiscreetError):
         return {"notes": ["This question cannot be asked any more as the data set is declared now."]}
-    return {name: estimate[name] for name in ("errors", "facts", "notes")}
+    return {name: estimate[name] for name in ("errors", "facts", "notes")} | {"attacks": found}
+
+
+def _attacked(server: Server, caller: Caller, plan: Plan) -> list[str]:
+    """Say what attacks find on made-up rows of the declared columns; no row of the data is read."""
+    try:
+        with server.one_trial(caller):
+            found = made_up_attacks(plan)
+    except Problem:
+        return ["Another trial of yours is under way: look again when it has ended."]
+    return (
+        list(found.sentences) if found is not None else ["This question is too large to be attacked on made-up rows."]
+    )
 
 
 def _guarantee(served: ServedDataset, event: Event) -> tuple[str, ...]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from discreet.server.approvals_api import APPROVAL_ENDPOINTS
+from discreet.server.operations_api import OPERATIONS_ENDPOINTS
+from discreet.server.people_api import PEOPLE_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
 from discreet.server.saved_api import SAVED_ENDPOINTS
 from discreet.server.work_api import WORK_ENDPOINTS
@@ -14,4 +16,6 @@ ENDPOINTS = (
     *APPROVAL_ENDPOINTS,
     *SAVED_ENDPOINTS,
     *WORK_ENDPOINTS,
+    *PEOPLE_ENDPOINTS,
+    *OPERATIONS_ENDPOINTS,
 )

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
@@ -127,8 +127,11 @@ def _network(client: tuple[str, int] | None) -> str:
 class RequestGate:
     """Refuses what is not for this server or too large, before anything reads it, and adds headers to every answer."""
 
-    def __init__(self, app: ASGIApp, *, hosts: Iterable[str], limits: HttpLimits, tls: bool) -> None:
+    def __init__(
+        self, app: ASGIApp, *, hosts: Iterable[str], limits: HttpLimits, tls: bool, counts: Counter[int] | None = None
+    ) -> None:
         self._app, self._limits = app, limits
+        self._counts = Counter[int]() if counts is None else counts  # answers by status, for metrics
         self._hosts = frozenset(name.casefold() for name in hosts)
         self._added = _HEADERS | ({"strict-transport-security": "max-age=31536000"} if tls else {})
 
@@ -141,6 +144,7 @@ class RequestGate:
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self._counts[message["status"]] += 1
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in self._added.items():
                     headers.setdefault(name, value)

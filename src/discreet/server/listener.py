@@ -173,7 +173,8 @@ def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
         exception_handlers={HTTPException: unknown, Exception: unknown},
     )
     app.router.redirect_slashes = False
-    return RequestGate(app, hosts=settings.hosts, limits=limits or HttpLimits(), tls=settings.is_private)
+    limits, counts = limits or HttpLimits(), server.responses
+    return RequestGate(app, hosts=settings.hosts, limits=limits, tls=settings.is_private, counts=counts)
 
 
 def listen(server: Any, settings: ServerSettings, ready: Callable[[str], None]) -> None:

@@ -15,6 +15,7 @@ from discreet.server import api_models as models
 from discreet.server.accounts import Caller
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint, Server
 from discreet.server.datasets import AskedQuestion
+from discreet.server.decision_log import LOG_FILTERS, found_decisions, log_filters
 from discreet.server.jobs import Job
 from discreet.server.offers import OfferedRelease, queue_release
 from discreet.server.problems import Problem
@@ -156,8 +157,8 @@ def _ledger(call: ApiCall) -> Any:
 
 
 def _log(call: ApiCall) -> Any:
-    state = call.server.state
-    found = state.decisions(before=call.before, most=call.most, only=call.caller.granted)
+    state, only = call.server.state, call.caller.granted
+    found = found_decisions(state, only=only, before=call.before, most=call.most, filters=log_filters(call.query))
     return {"holds": state.decisions_hold(), "decisions": found}
 
 
@@ -277,6 +278,6 @@ QUESTION_ENDPOINTS = (
         handler=_log,
         summary="Decisions about the data sets that this account sees, the newest first; an owner's are all",
         answer=models.LogModel,
-        query=_PAGED,
+        query=(*_PAGED, *LOG_FILTERS),
     ),
 )

@@ -81,7 +81,21 @@ CREATE TABLE IF NOT EXISTS saved_questions (
 ) STRICT;
 """
 
-TABLES = _PEOPLE + _JOBS + _DECISIONS + _APPROVALS + _SAVED
+_SIGN_IN = """
+CREATE TABLE IF NOT EXISTS identities (
+  issuer TEXT NOT NULL, subject TEXT NOT NULL, name TEXT NOT NULL UNIQUE REFERENCES people, made INTEGER NOT NULL,
+  since REAL NOT NULL, PRIMARY KEY (issuer, subject)
+) STRICT;
+CREATE TABLE IF NOT EXISTS sign_ins (digest TEXT PRIMARY KEY, name TEXT NOT NULL, until REAL NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS devices (
+  digest TEXT PRIMARY KEY, user_digest TEXT NOT NULL UNIQUE, state TEXT NOT NULL, label TEXT NOT NULL,
+  scopes TEXT NOT NULL, name TEXT NOT NULL, granted TEXT NOT NULL, asked REAL NOT NULL, polled REAL NOT NULL,
+  until REAL NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS device_tries (name TEXT NOT NULL, at REAL NOT NULL) STRICT;
+"""
+
+TABLES = _PEOPLE + _JOBS + _DECISIONS + _APPROVALS + _SAVED + _SIGN_IN
 APPEND_ONLY = ("decisions",)
 # What a restored copy would bring back: who was let in since is let in no more, and what was used counts as used up.
 VOIDED = (
@@ -89,6 +103,9 @@ VOIDED = (
     "UPDATE tokens SET revoked = 1",
     "UPDATE people SET password = NULL",
     "DELETE FROM visits",
+    "DELETE FROM identities",
+    "DELETE FROM sign_ins",
+    "DELETE FROM devices",
     "DELETE FROM servers",
     "UPDATE jobs SET server = NULL",
     "UPDATE jobs SET state = 'queued' WHERE state = 'running'",

@@ -12,9 +12,12 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from discreet.server.accounts import secret
+from discreet.errors import DiscreetError
+from discreet.server.accounts import SCOPES, secret
 from discreet.server.app import COOKIE, Server, check_origin, cookie_of
+from discreet.server.pages.admin_pages import make_token, shown_tokens
 from discreet.server.pages.visit import Visit, made_page, read_form, visited
+from discreet.server.people_api import people_of
 from discreet.server.problems import Problem, problem_of
 
 __all__ = ["sign_in_routes"]
@@ -85,18 +88,47 @@ def _logout(visit: Visit) -> Response:
     return made
 
 
+def _account_page(visit: Visit, *, status: int = 200, problem: Any = None, made: Any = None) -> Response:
+    accounts, caller = visit.server.accounts, visit.caller
+    listed = shown_tokens(people_of(visit.server, caller), only=caller.name)
+    own = [one for one in listed if one["kind"] == "token" or not one["is_over"]]
+    told: dict[str, Any] = {
+        "granted": [one.name for one in visit.datasets],
+        "known": accounts.has_password(caller.name) and not caller.invited,
+        "tokens": own,
+        "scopes": SCOPES if caller.may("people") else SCOPES[:-1],
+        "problem": problem,
+        "made": made,
+    }
+    return visit.page("account.html", status=status, **told)
+
+
 def _account(visit: Visit) -> Response:
-    accounts, name, invited = visit.server.accounts, visit.caller.name, visit.caller.invited
-    known = accounts.has_password(name) and not invited
-    told: dict[str, Any] = {"granted": [one.name for one in visit.datasets], "known": known}
+    name, invited = visit.caller.name, visit.caller.invited
     if visit.request.method == "GET":
-        return visit.page("account.html", problem=None, **told)
+        return _account_page(visit)
     try:
         current = visit.form.get("current", "")
-        accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
+        visit.server.accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
     except Problem as problem:
-        return visit.page("account.html", status=422, problem=problem.document(), **told)
+        return _account_page(visit, status=422, problem=problem.document())
     return RedirectResponse("/login", status_code=303)
+
+
+def _own_tokens(visit: Visit) -> Response:
+    """Make or revoke a token of one's own. Its secret is in this answer, and nowhere else."""
+    name, people = visit.caller.name, people_of(visit.server, visit.caller)
+    try:
+        if visit.form.get("action") != "revoke":
+            return _account_page(visit, made=make_token(visit, name))
+        public = visit.form.get("id", "")[:64]
+        if public not in {one["id"] for one in people.tokens() if one["name"] == name}:
+            raise Problem("not-found")
+        people.revoke_token(public)
+    except (Problem, DiscreetError) as error:
+        problem = problem_of(error)
+        return _account_page(visit, status=problem.kind.status, problem=problem.document())
+    return RedirectResponse("/account#tokens", status_code=303)
 
 
 def sign_in_routes(server: Server) -> list[Route]:
@@ -106,4 +138,5 @@ def sign_in_routes(server: Server) -> list[Route]:
         Route("/login", _login(server), methods=both),
         Route("/logout", visited(server, None, _logout), methods=["POST"]),
         Route("/account", visited(server, "me", _account), methods=both),
+        Route("/account/tokens", visited(server, "tokens", _own_tokens), methods=["POST"]),
     ]

@@ -13,6 +13,9 @@ from starlette.routing import Route
 
 from discreet.pages import kit
 from discreet.server.app import Server
+from discreet.server.operations_api import watch_routes
+from discreet.server.pages.admin_pages import admin_routes
+from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.build_pages import build_routes
@@ -25,11 +28,14 @@ __all__ = ["page_routes"]
 
 _MEDIA = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _CHAPTERS = (
+    approval_routes,
     ask_routes,
     build_routes,
     budget_routes,
     saved_routes,
     sign_in_routes,
+    admin_routes,
+    watch_routes,
 )
 
 
