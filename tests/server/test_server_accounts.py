@@ -44,6 +44,7 @@ ALLOWED = {
     "metrics": {"owner", "custodian"},
     "people": {"owner", "custodian"},
     "tokens": {"owner", "custodian", "analyst", "auditor", "reader"},
+    "device": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
 }
 ROLES = sorted(role.value for role in AccountRole)
 # Those about a data set.
@@ -54,7 +55,7 @@ FORMS |= {"/budget": ("budget", "ledger", 200)}
 PAGES |= dict.fromkeys(("/build", "/build/plan.toml", "/build/notebook.ipynb"), "estimate")
 # Pages about no data set: tests/server/test_server_people.py says what each role finds there.
 ADMIN = {"/admin": "health", "/admin/people": "people", "/admin/tokens": "people", "/admin/log": "log"}
-ADMIN |= {"/account/tokens": "tokens"}
+ADMIN |= {"/account/tokens": "tokens", "/device": "tokens"}
 OPEN = {"/healthz", "/readyz"}  # for anybody, two constant answers each
 
 # What a request of an endpoint says, by path or operation, where it is no question.
@@ -64,12 +65,16 @@ BODIES = {
     "/v1/people": {"name": "ana b", "role": "reader", "datasets": ["one"]},
     "/v1/people/{name}": {"grant": []},
     "/v1/tokens": {"scopes": ["manage"], "cap": "-1", "days": 0.001},
+    "/v1/device": {"scopes": ["no such scope"]},
+    "/v1/device/token": {"device_code": "dsd_0"},
 }
 # What they answer then to whoever may use them: nothing of it changes an account.
 ANSWERS = {
     ("POST", "/v1/people"): 422,
     ("POST", "/v1/tokens"): 422,
     ("DELETE", "/v1/tokens/{id}"): 404,
+    ("POST", "/v1/device"): 422,
+    ("POST", "/v1/device/token"): 400,
     ("POST", "/v1/people/{name}/invitation"): 404,
 }
 # The releases of the matrix are answered: nobody decides about them, and they never waited.
@@ -208,8 +213,10 @@ class TestMatrix:
         return 404 if not seen or (role == "analyst" and "{id}" in path) else 200
 
     def test_nobody_gets_nothing(self, world):
+        assert {one.path for one in ENDPOINTS if one.anybody} == {"/v1/device", "/v1/device/token"}
         for endpoint in ENDPOINTS:
-            assert ask(world.client(), endpoint, "one").status_code == 401
+            if not endpoint.anybody:
+                assert ask(world.client(), endpoint, "one").status_code == 401
         for path in ("/ask", "/budget", "/account", "/releases/" + "0" * 32, *(set(ADMIN) - {"/account/tokens"})):
             assert world.client().get(path).headers["location"] == "/login"
 
@@ -235,7 +242,7 @@ class TestTokens:
         client = world.client()
         client.headers["authorization"] = f"Bearer {world.token('owner', scopes=[scope])}"
         for endpoint in ENDPOINTS:
-            if "{id}" not in endpoint.path:
+            if "{id}" not in endpoint.path and not endpoint.anybody:
                 right = OPERATIONS[endpoint.operation].scope == scope
                 question = saved(world, endpoint, "one")
                 answer = ask(client, endpoint, "one", question=question)

@@ -53,9 +53,10 @@ def test_answers_are_what_the_document_says(world):
         "/v1/people": {"name": "pat", "role": "reader", "datasets": ["one"]},
         "/v1/people/{name}": {"grant": ["two"]},
         "/v1/tokens": {"scopes": ["read"], "days": 0.01},
+        "/v1/device": {},
     }
     for endpoint in ENDPOINTS:
-        if endpoint.operation in ("approval", "approve", "withdraw"):
+        if endpoint.operation in ("approval", "approve", "withdraw") or endpoint.path == "/v1/device/token":
             continue  # What waits for somebody is in test_server_approvals.py.
         if any(part in endpoint.path for part in OTHER_KINDS):
             continue  # Jobs of other kinds are in test_server_work.py.
@@ -171,5 +172,5 @@ def test_the_document_names_every_endpoint_and_no_budget_can_be_reset(world):
     }
     assert {(path, method) for path, found in document["paths"].items() for method in found} == served
     changing = {endpoint.operation for endpoint in ENDPOINTS if endpoint.method != "GET"}
-    others = {"plan estimate", "plan release", "approve", "withdraw", "save", "people", "tokens"}
+    others = {"plan estimate", "plan release", "approve", "withdraw", "save", "people", "tokens", "device"}
     assert changing == {"estimate", "dummy", "release"} | others

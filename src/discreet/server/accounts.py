@@ -86,6 +86,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "metrics": Operation(_MANAGING, "audit"),
     "people": Operation(_MANAGING, "manage"),
     "tokens": Operation(_ALL - {AccountRole.AGENT}, "manage"),
+    "device": Operation(_ALL, "read"),  # for anybody: a program that has no token yet
 }
 # Whose releases and charges are shown: those of everybody, or their own.
 _SEE_ALL = frozenset({AccountRole.OWNER, AccountRole.CUSTODIAN, AccountRole.AUDITOR, AccountRole.READER})
@@ -223,7 +224,13 @@ class Accounts:
     ) -> str:
         """Return a new token of somebody, for programs; it is shown once and kept as a digest."""
         asked = tuple(dict.fromkeys(scopes))
-        if not asked or not set(asked) <= set(SCOPES):
+        self.check_token(name, scopes=asked, cap=cap, seconds=seconds)
+        return self._new_token(name, "token", asked, datasets, cap, seconds, by=by)
+
+    def check_token(self, name: str, *, scopes: Iterable[str], cap: str | None, seconds: float) -> None:
+        """Refuse a token that cannot be made."""
+        asked = set(scopes)
+        if not asked or not asked <= set(SCOPES):
             raise InvalidParameter(f"scopes are among {', '.join(SCOPES)}")
         person = self._person(name)
         if cap is not None:
@@ -232,7 +239,6 @@ class Accounts:
             raise InvalidParameter("a token of an agent that releases needs a cap: the ε that it may spend in all")
         if not 0 < seconds <= 366 * 86_400:
             raise InvalidParameter("a token lasts at most 366 days")
-        return self._new_token(name, "token", asked, datasets, cap, seconds, by=by)
 
     def _new_token(
         self,

@@ -28,7 +28,7 @@ from starlette.routing import Route
 
 from discreet.errors import InvalidParameter
 from discreet.server import api_models as models
-from discreet.server.accounts import OPERATIONS, Accounts, Caller
+from discreet.server.accounts import OPERATIONS, AccountRole, Accounts, Caller
 from discreet.server.datasets import DatasetShelf
 from discreet.server.health import Readiness
 from discreet.server.http_limits import HttpLimits, RateLimit
@@ -156,6 +156,12 @@ class Server:
         self.rates.take(f"account {found.name}")
         return found
 
+    def nobody(self, request: Request, counted: str) -> Caller:
+        """Return a caller who has no account and may do nothing, and count the request for its address."""
+        address = f"address {request.client.host if request.client is not None else ''}"
+        (self.sign_ins if counted == "sign in" else self.rates).take(address)
+        return Caller(name=address, role=AccountRole.READER, granted=frozenset(), scopes=frozenset())
+
     def _bearer(self, token: str, address: str) -> Caller:
         try:
             return self.accounts.bearer(token)
@@ -244,6 +250,7 @@ class Endpoint:
     answer: type[BaseModel] | None = None
     query: tuple[str, ...] = ()
     media: tuple[str, ...] = ()  # where the answer is a file
+    anybody: str = ""  # for those without an account: which limit of an address counts it, "sign in" or "ask"
     formats: tuple[str, ...] = ()  # what {format} of the path may be
 
 
@@ -263,11 +270,15 @@ async def answer_endpoint(server: Server, endpoint: Endpoint, request: Request) 
     """Answer a request at an endpoint, or say what the problem is."""
     name, about = "", ""
     try:
-        caller = await server.in_thread(lambda: server.caller(request))
-        name = caller.name
+        if endpoint.anybody:
+            caller = server.nobody(request, endpoint.anybody)
+        else:
+            caller = await server.in_thread(lambda: server.caller(request))
+            name = caller.name
         dataset = request.path_params.get("dataset")
         about = "" if dataset is None else server.shelf[dataset].name
-        caller.check(endpoint.operation, about or None)
+        if not endpoint.anybody:
+            caller.check(endpoint.operation, about or None)
         if endpoint.method != "GET":
             server.check_form(request, caller, request.headers.get("x-form-token"))
         body = None if endpoint.body is None else await _read_body(endpoint.body, request)
@@ -385,6 +396,8 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     named = "_".join(re.findall(r"\w+", f"{endpoint.method.lower()} {endpoint.path.removeprefix('/v1')}"))
     told: dict[str, Any] = {"operationId": named, "summary": endpoint.summary, "description": described}
     told["responses"] = _responses(endpoint)
+    if endpoint.anybody:
+        told |= {"description": "For anybody, within the limits of an address.", "security": []}
     if parameters := _parameters(endpoint):
         told["parameters"] = parameters
     if endpoint.body is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from discreet.server.approvals_api import APPROVAL_ENDPOINTS
+from discreet.server.device_api import DEVICE_ENDPOINTS
 from discreet.server.operations_api import OPERATIONS_ENDPOINTS
 from discreet.server.people_api import PEOPLE_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
@@ -18,4 +19,5 @@ ENDPOINTS = (
     *WORK_ENDPOINTS,
     *PEOPLE_ENDPOINTS,
     *OPERATIONS_ENDPOINTS,
+    *DEVICE_ENDPOINTS,
 )

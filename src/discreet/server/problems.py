@@ -42,6 +42,10 @@ KINDS_OF_PROBLEMS: Mapping[str, ProblemKind] = {
     kind.code: kind
     for kind in (
         ProblemKind("bad-request", 400, "The request cannot be read"),
+        ProblemKind("authorization-pending", 400, "Nobody has allowed this code yet; ask again after the interval"),
+        ProblemKind("slow-down", 400, "Asked again before the interval was over"),
+        ProblemKind("access-denied", 400, "The code was denied"),
+        ProblemKind("expired-code", 400, "The code is not known, was used, or has expired"),
         ProblemKind("not-signed-in", 401, "Sign in, or send a token"),
         ProblemKind("forbidden", 403, "This account may not do this"),
         ProblemKind("wrong-form-token", 403, "The form was not sent from this page"),

@@ -19,6 +19,7 @@ from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.build_pages import build_routes
+from discreet.server.pages.device_pages import device_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import made_page, navigation, problem_page, visitor
@@ -35,6 +36,7 @@ _CHAPTERS = (
     saved_routes,
     sign_in_routes,
     admin_routes,
+    device_routes,
     watch_routes,
 )
 
