@@ -237,10 +237,10 @@ def python_snippet(address: str, dataset: str, question: AskedQuestion) -> str:
     """Return a program that asks the same; every text in it is a string of Python, whatever it holds."""
     offer = "".join(f"    {name}={value!r},\n" for name, value in sorted(question.offer.items()))
     return (
-        "import os\n\nfrom discreet.client import connect\n\n"
-        f'server = connect({address!r}, token=os.environ["DISCREET_TOKEN"])\n'
+        "from discreet.client import connect\n\n"
+        f"server = connect({address!r})  # The token is in the variable DISCREET_TOKEN.\n"
         f"plan = server.dataset({dataset!r}).sql(\n    {_python_text(question.sql)},\n{offer})\n"
-        "print(plan.release())  # charged\n"
+        "print(plan.release())  # This is charged.\n"
     )
 
 
