@@ -28,7 +28,18 @@ HELLO = '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersio
 GIVEN = {"mcp": HELLO, "shell": "\\budget\n"}  # what those are told that sit and wait
 # What takes long, or is done for good, is run with --json only; for people only the last step differs.
 ONCE = ("budget raise", "data copy", "demo", "init", "key new", "ledger export", "plan dummy")
-ONCE += ("profile", "attack", "audit", "synth", "ledger release", "ledger reopen", "ledger move", "user", "token")
+ONCE += (
+    "profile",
+    "attack",
+    "audit",
+    "synth",
+    "ledger release",
+    "ledger reopen",
+    "ledger move",
+    "user",
+    "token",
+    "approve",
+)
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 
 
@@ -58,6 +69,8 @@ def test_every_command_has_its_example_which_runs_and_answers_by_its_schema(tmp_
         for example in examples:
             if name in ("ledger release", "ledger reopen"):
                 fail_a_read()
+            if name in ("approve accept", "approve decline"):
+                let_wait(example[2])
             assert example[: len(name.split())] == name.split()
             if name not in NO_JSON:
                 check(name, example, True, capfd)
@@ -79,6 +92,25 @@ def fail_a_read() -> None:
         claim = ledger.claim(PureDP("1e-9"), unit=ledger.account.unit, seconds=60, **facts)
         assert isinstance(claim, ReadClaim)
         ledger.fail(claim)
+
+
+def let_wait(number: str) -> None:
+    """Let a release of ana's wait for another custodian."""
+    from discreet.server.state_store import opened_state
+
+    state = opened_state(Path("discreet-server.db"))
+    with state.changing() as database:
+        database.execute(
+            "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked)"
+            " VALUES (?, 'visits', 'ana', ?, ?, 'ε = 1', 'awaiting', 1.0)",
+            (number, number, json.dumps({"sql": "SELECT COUNT(*) AS n FROM visits", "offer": {"epsilon": "1"}})),
+        )
+        database.execute(
+            "INSERT INTO approvals (job, dataset, name, epsilon, why, state, asked, until, bound)"
+            " VALUES (?, 'visits', 'ana', '1', 'above the limit', 'awaiting', 1.0, 4e9, '')",
+            (number,),
+        )
+    state.close()
 
 
 def check(name: str, example: list[str], as_json: bool, capfd: pytest.CaptureFixture[str]) -> None:

@@ -196,7 +196,7 @@ THEMSELVES |= {"limits", "serve"}
 AT_ONCE = {
     "version", "key new", "key show", "data list", "data copy", "budget raise", "ledger release", "ledger reopen",
     "plan schema", "source prepare", "user add", "user disable", "user grant", "user invite", "user list", "token list",
-    "token new", "token revoke",
+    "token new", "token revoke", "approve list", "approve accept", "approve decline",
 }  # fmt: skip
 
 

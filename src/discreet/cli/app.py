@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 from discreet.cli.attack import attack_group
 from discreet.cli.commands import (
     account,
+    approve,
     audit,
     budget,
     bundle,
@@ -42,7 +43,7 @@ _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.
 _PANELS = {
     "Publish": (init, plan, release, bundle, key, profile, synth, demo),
     "Ask": (query, limits, shell, mcp),
-    "Serve": (serve, user, token),
+    "Serve": (serve, user, token, approve),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),
     "More": (data, source, doctor, version),

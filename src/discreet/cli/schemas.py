@@ -48,6 +48,8 @@ from discreet.cli.server_support import (
     ServerStarted,
     TokenList,
     TokenRow,
+    WaitingList,
+    WaitingRow,
 )
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
@@ -58,6 +60,9 @@ ANSWERS: Mapping[str, Any] = {
     "account calibrate": Calibrated,
     "account compose": ComposedTotal,
     "account convert": Converted,
+    "approve accept": WaitingList,
+    "approve decline": WaitingList,
+    "approve list": WaitingList,
     "attack floating-point": FloatingPointAnswer,
     "attack differencing": DifferencingAnswer,
     "attack averaging": AveragingAnswer,
@@ -146,6 +151,7 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     Share: "Share",
     TablePrice: "TablePrice",
     TokenRow: "TokenRow",
+    WaitingRow: "WaitingRow",
     Total: "Total",
     TracedAt: "TracedAt",
     TrialAnswer: "TrialAnswer",

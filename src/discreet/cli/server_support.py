@@ -1,4 +1,4 @@
-"""`discreet serve`, `discreet user` and `discreet token`: what they do, and what they answer."""
+"""`discreet serve`, `user`, `token` and `approve`: what they do, and what they answer."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 from discreet.cli.output import Block, Styled, TextTable, note, show
 from discreet.cli.policies import is_plan, read_any_policy
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
+from discreet.formatting import significant_up
 
 if TYPE_CHECKING:
     from discreet.server.accounts import AccountRole, Accounts
-    from discreet.server.approvals import ApprovalLimits
+    from discreet.server.approvals import ApprovalBook, ApprovalLimits
     from discreet.server.listener import ServerSettings
+    from discreet.server.state_store import ServerState
 
 __all__ = [
     "NewSecret",
@@ -28,12 +31,17 @@ __all__ = [
     "ServerStarted",
     "TokenList",
     "TokenRow",
+    "WaitingList",
+    "WaitingRow",
     "accounts_of",
     "answer_times",
     "approval_limits",
+    "decide_waiting",
     "revoke_tokens",
     "role_named",
     "run_server",
+    "state_of",
+    "waiting_in",
     "who_changes",
 ]
 
@@ -112,12 +120,20 @@ def _first_run(accounts: Accounts) -> str | None:
 def accounts_of(state: Path) -> Iterator[Accounts]:
     """Open the accounts of a server, which may be running."""
     from discreet.server.accounts import Accounts
+
+    with state_of(state) as opened:
+        yield Accounts(opened)
+
+
+@contextmanager
+def state_of(state: Path) -> Iterator[ServerState]:
+    """Open the state of a server, which may be running."""
     from discreet.server.state_store import opened_state
 
     opened = opened_state(state)
     try:
         opened.check_anchored()
-        yield Accounts(opened)
+        yield opened
     finally:
         opened.close()
 
@@ -292,3 +308,91 @@ class TokenList:
 
 def _cap(token: TokenRow) -> str:
     return "" if token.cap is None else f"{token.used} of {token.cap}"
+
+
+# --- approvals ---
+
+
+_MOST_LISTED = 1000
+
+
+@contextmanager
+def waiting_in(state: Path) -> Iterator[ApprovalBook]:
+    """Open what waits on a server, which may be running."""
+    from discreet.server.approvals import ApprovalBook
+
+    with state_of(state) as opened:
+        yield ApprovalBook(opened)
+
+
+def decide_waiting(book: ApprovalBook, number: str, reason: str, *, accept: bool) -> None:
+    """Approve or decline for whoever is at the keyboard: not for an account of the same name that asked."""
+    from discreet.server.problems import Problem
+
+    book.expire()
+    record = book.found(number)
+    if record.name.casefold() == getpass.getuser().casefold():
+        raise Refused(
+            f"{record.name} asked for this release and is at this keyboard",
+            reason="another person than who asked looks at it",
+            way_out="let another custodian decide, on the page or here",
+        )
+    try:
+        if accept:
+            book.accept(record.job, by=who_changes(), reason=reason)
+        else:
+            book.decline(record.job, by=who_changes(), reason=reason)
+    except Problem as problem:
+        raise InvalidParameter(problem.detail or problem.kind.title) from None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingRow:
+    """A release that waits."""
+
+    id: str
+    dataset: str
+    who: str
+    epsilon: str | None
+    why: str
+    sql: str
+    until: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingList:
+    """All releases that wait for another custodian, the newest first."""
+
+    waiting: list[WaitingRow]
+
+    @classmethod
+    def of(cls, book: ApprovalBook) -> WaitingList:
+        """Read what waits."""
+        found = book.listed(only=None, datasets=None, before=None, most=_MOST_LISTED)
+        rows = [
+            WaitingRow(
+                id=one.job,
+                dataset=one.dataset,
+                who=one.name,
+                epsilon=None if one.epsilon is None else significant_up(Fraction(one.epsilon)),
+                why=one.why,
+                sql=book.sql_of(one.job),
+                until=datetime.fromtimestamp(one.until, UTC).isoformat(timespec="seconds"),
+            )
+            for one in found
+            if one.is_open
+        ]
+        return cls(waiting=rows)
+
+    def blocks(self) -> Iterator[Block]:
+        """Show each with what it asks for."""
+        if not self.waiting:
+            yield "nothing waits"
+            return
+        rows = [
+            (one.id[:8], one.dataset, one.who, one.epsilon or "?", one.until, " ".join(one.sql.split()))
+            for one in self.waiting
+        ]
+        yield TextTable(head=("id", "data set", "who", "ε", "until", "question"), rows=rows)

@@ -39,7 +39,7 @@ __all__ = ["AWAITING", "ApprovalBook", "ApprovalGate", "ApprovalLimits", "Approv
 AWAITING = "awaiting"  # the state of a job that waits for a person
 APPROVED, DECLINED, WITHDRAWN, EXPIRED, NOT_NEEDED = "approved", "declined", "withdrawn", "expired", "not needed"
 _DAY = 86_400.0
-_LONGEST_REASON = 500
+_LONGEST_REASON, _LEAST_BEGINNING = 500, 8
 _USUAL_DELTA = Fraction(1, 10**6)  # where a budget of ρ has no δ at which an ε could be told
 
 
@@ -185,6 +185,21 @@ class ApprovalBook:
         """Return what is on record about a release."""
         row = self._state.row("SELECT * FROM approvals WHERE job = ?", job)
         return None if row is None else ApprovalRecord.of(row)
+
+    def found(self, beginning: str) -> ApprovalRecord:
+        """Return what is on record under an id, or under the one that begins so; at least 8 letters are needed."""
+        if len(beginning) < _LEAST_BEGINNING or not beginning.isalnum():
+            raise InvalidParameter(f"say the id of a release, or at least its first {_LEAST_BEGINNING} letters")
+        query = "SELECT * FROM approvals WHERE substr(job, 1, ?) = ? AND state <> ?"
+        rows = self._state.rows(query, len(beginning), beginning, NOT_NEEDED)
+        if len(rows) != 1:
+            raise InvalidParameter("there is no one release of this id that waits: see `discreet approve list`")
+        return ApprovalRecord.of(rows[0])
+
+    def sql_of(self, job: str) -> str:
+        """Return what a release asks for, as it is stored."""
+        row = self._state.row("SELECT request FROM jobs WHERE id = ?", job)
+        return "" if row is None else str(json.loads(row["request"])["sql"])
 
     def listed(
         self, *, only: str | None, datasets: Iterable[str] | None, before: int | None, most: int
