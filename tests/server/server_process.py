@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
@@ -47,7 +48,9 @@ class ServerProcess:
     def start(self) -> None:
         """Start it, and return when it answers."""
         with (self._folder / f"server-{self.port}.log").open("ab") as log:
-            self.process = subprocess.Popen(self.command, cwd=self._folder, stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                self.command, cwd=self._folder, env={**os.environ, "DISCREET_DEBUG": "1"}, stdout=log, stderr=log
+            )
         until = time.monotonic() + STARTS
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > until:
