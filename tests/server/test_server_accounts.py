@@ -53,6 +53,8 @@ PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases", 
 FORMS = {"/ask/price": ("estimate", "estimate", 200), "/questions": ("questions", "save", 303)}
 FORMS |= {"/budget": ("budget", "ledger", 200)}
 PAGES |= dict.fromkeys(("/build", "/build/plan.toml", "/build/notebook.ipynb"), "estimate")
+PAGES |= {"/releases": "releases", "/releases/new/plan": "plan estimate"}
+PAGES |= dict.fromkeys((f"/releases/new/{kind}" for kind in ("profile", "synth", "train")), "estimate")
 # Pages about no data set: tests/server/test_server_people.py says what each role finds there.
 ADMIN = {"/admin": "health", "/admin/people": "people", "/admin/tokens": "people", "/admin/log": "log"}
 ADMIN |= {"/account/tokens": "tokens", "/device": "tokens"}

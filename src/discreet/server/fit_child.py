@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable, Mapping
@@ -164,7 +165,7 @@ def _trained(said: Mapping[str, Any], model: Any) -> dict[str, Any]:
         "coefficients": model.coef_.tolist() if said["model"] == "logistic" else [model.coef_.tolist()],
         "one_against_the_rest": several,
         "cost": str(model.privacy_spent_),
-        "covers": summary.covers,
+        "covers": re.sub(r"\bx(\d+)\b", lambda found: names[1 + int(found[1])], summary.covers),
         "confidence": float(summary.confidence),
         "rows": [list(row) for row in told],
         "unbounded": summary.is_unbounded,

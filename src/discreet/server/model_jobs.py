@@ -58,8 +58,8 @@ def offer_synth(served: ServedDataset, session: Session, said: dict[str, Any]) -
     unit = checked_unit(session, "a synthetic table")
     table = private_table(session.catalogue, said.get("table")).name
     StoredRows.of(session, table)  # Refuses where the engine hands over no rows.
-    each = said.get("rows_per_unit") or session.unit.rows_at_most
-    asked = {**said, "table": table, "rows_per_unit": None if session.unit.is_row else each}
+    each = said["rows_per_unit"] or (None if session.unit.is_row else session.unit.rows_at_most)
+    asked = {**said, "table": table, "rows_per_unit": each}
     plan = plan_synthesis(
         table,
         asked["method"],
@@ -73,7 +73,7 @@ def offer_synth(served: ServedDataset, session: Session, said: dict[str, Any]) -
     promise, domain = plan.promise, domain_of_session(session, table)
     release = offered(
         "synth",
-        f"synthetic rows of {table}, by {asked['method']}",
+        f"synthetic rows of {table}, by {promise.method}",
         cost=f"ε = {significant_up(promise.epsilon)}, δ = {significant_up(promise.delta)}",
         event=_payable(session, promise),
         epsilon=positive(asked["epsilon"], name="epsilon"),

@@ -162,7 +162,7 @@ def offer_plan(served: ServedDataset, session: Session, said: dict[str, Any]) ->
     at = f", δ = {significant_up(priced.delta)}" if priced.delta else ""
     release = offered(
         "plan",
-        f"{plan.name}, {period.label}",
+        plan.title if plan.schedule.every is Every.ONCE else f"{plan.title}, {period.label}",
         cost="nothing: it was paid before" if before is not None else f"ε = {significant_up(priced.epsilon)}{at}",
         event=None if before is not None else priced.event,
         epsilon=exact(0) if before is not None else exact(priced.epsilon),

@@ -6,13 +6,13 @@ import io
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 from starlette.responses import Response
 
 from discreet.server import api_models as models
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint
 from discreet.server.job_kinds import WorkAnswer
-from discreet.server.jobs import Job, operation_of
+from discreet.server.jobs import operation_of
 from discreet.server.plan_jobs import verified_bundle
 from discreet.server.problems import Problem
 from discreet.server.question_api import seen_job
@@ -24,8 +24,8 @@ __all__ = [
     "ProfileAskModel",
     "SynthAskModel",
     "TrainAskModel",
-    "file_of",
-    "plan_text",
+    "asked_words",
+    "shown_file",
 ]
 
 _Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -141,16 +141,39 @@ class VerifiedModel(models.ToldModel):
 # --- handlers ---
 
 
+_ASKED: dict[str, type[models.RequestModel]] = {
+    "plan": PlanAskModel,
+    "profile": ProfileAskModel,
+    "synth": SynthAskModel,
+    "train": TrainAskModel,
+}
+
+
 def _said(call: ApiCall, kind: str) -> dict[str, Any]:
     said: dict[str, Any] = call.body.model_dump(exclude={"idempotency_key"})
+    return _settled(kind, said, call.server.plans, call.path["dataset"])
+
+
+def asked_words(kind: str, said: dict[str, Any], plans: Any, dataset: str) -> dict[str, Any]:
+    """Check what a form says as if it came over the API, and return it in the words of its kind."""
+    try:
+        read = _ASKED[kind].model_validate(said)
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False, include_input=False, include_context=False)[0]
+        place = ".".join(str(part) for part in first["loc"])[:200]
+        raise Problem("invalid", f"{place}: {first['msg'][:200]}") from None
+    return _settled(kind, read.model_dump(), plans, dataset)
+
+
+def _settled(kind: str, said: dict[str, Any], plans: Any, dataset: str) -> dict[str, Any]:
     if kind == "plan":
-        return {"toml": plan_text(call.server.plans, call.path["dataset"], said), "period": said["period"]}
+        return {"toml": _plan_text(plans, dataset, said), "period": said["period"]}
     for name in ("epsilon", "delta"):
         said[name] = said[name] if said[name] is None else str(said[name])
     return said
 
 
-def plan_text(plans: Any, dataset: str, said: dict[str, Any]) -> str:
+def _plan_text(plans: Any, dataset: str, said: dict[str, Any]) -> str:
     """Return the text of the plan that is meant."""
     if (said["plan"] is None) == (said["toml"] is None):
         raise Problem("invalid", "say the plan by its name, as plan, or as the text of a plan file, as toml")
@@ -204,21 +227,14 @@ _MEDIA = {
 }
 
 
-def file_of(job: Job, name: str) -> Response:
-    """Return a file of a release; pages are shown under a policy of their own, anything else is downloaded."""
-    if job.problem is not None:
-        raise Problem("not-found", "this release failed, and has no files")
-    files = WorkAnswer.of(job).files
-    if name == "synthetic.csv" and "synthetic.parquet" in files:
-        files = {name: _as_csv(files["synthetic.parquet"])}
-    if name not in files:
-        raise Problem("not-found", "this release has no such file")
+def shown_file(name: str, content: bytes, mark: str) -> Response:
+    """Return a file; pages are shown under a policy of their own, anything else is downloaded."""
     ending = name.rpartition(".")[2]
     shown = "inline" if ending == "html" else "attachment"
-    headers = {"content-disposition": f'{shown}; filename="{job.id[:8]}-{name}"'}
+    headers = {"content-disposition": f'{shown}; filename="{mark}-{name}"'}
     if ending == "html":
         headers["content-security-policy"] = _OWN_PAGE
-    return Response(files[name], media_type=_MEDIA[ending], headers=headers)
+    return Response(content, media_type=_MEDIA[ending], headers=headers)
 
 
 def _as_csv(content: bytes) -> bytes:
@@ -230,7 +246,15 @@ def _as_csv(content: bytes) -> bytes:
 
 
 def _file(call: ApiCall) -> Any:
-    return file_of(seen_job(call.server, call.caller, call.path["id"]), call.path["file"])
+    job, name = seen_job(call.server, call.caller, call.path["id"]), call.path["file"]
+    if job.problem is not None:
+        raise Problem("not-found", "this release failed, and has no files")
+    files = WorkAnswer.of(job).files
+    if name == "synthetic.csv" and "synthetic.parquet" in files:
+        files = {name: _as_csv(files["synthetic.parquet"])}
+    if name not in files:
+        raise Problem("not-found", "this release has no such file")
+    return shown_file(name, files[name], job.id[:8])
 
 
 def _verify(call: ApiCall) -> Any:

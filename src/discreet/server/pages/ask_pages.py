@@ -21,6 +21,7 @@ from discreet.server.accounts import secret
 from discreet.server.app import Server, waited
 from discreet.server.datasets import AskedQuestion, ServedDataset, sample_question
 from discreet.server.jobs import Job
+from discreet.server.pages.release_pages import work_page
 from discreet.server.pages.schema_tree import SQL_FUNCTIONS, SQL_WORDS, schema_tree, unit_words
 from discreet.server.pages.visit import Visit, visited
 from discreet.server.problems import Problem, problem_of
@@ -214,6 +215,8 @@ def _release_page(server: Server) -> Callable[[Request], Any]:
 
 def _one_release(visit: Visit) -> Response:
     job = seen_job(visit.server, visit.caller, visit.request.path_params["id"])
+    if job.kind != "question":
+        return work_page(visit, job)
     table = shown_table(job.table()) if job.answer is not None else None
     problem = None if job.problem is None else job.problem.document()
     said = {"dataset": job.dataset, **offer_words(job.question)}
