@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from server_world import form_token
 
-from discreet.server import device_flow
 from discreet.server.accounts import AccountRole, Accounts
-from discreet.server.device_flow import DeviceCodes
 from discreet.server.problems import Problem, problem_of
+from discreet.server.sign_in import device_flow
+from discreet.server.sign_in.device_flow import DeviceCodes
 from discreet.server.state_file import StateFile
 
 

@@ -318,6 +318,17 @@ class Accounts:
                 database.execute("DELETE FROM grants WHERE name = ?", (name,))
         self._state.decide(by, "user role", about=f"{name} {role.value}")
 
+    def end_all(self, name: str, *, by: str) -> None:
+        """End all visits of somebody, and revoke all tokens."""
+        with self._state.changing() as database:
+            database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
+            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+        self._state.decide(by, "user end", about=name)
+
+    def is_linked(self, name: str) -> bool:
+        """Tell whether somebody signs in by a provider: they keep no password."""
+        return self._state.row("SELECT 1 AS one FROM identities WHERE name = ?", name) is not None
+
     def unlink(self, name: str, *, by: str) -> None:
         """Untie somebody from the provider by which they signed in: an invitation lets them in again."""
         with self._state.changing() as database:
@@ -371,6 +382,8 @@ class Accounts:
 
     def set_password(self, name: str, password: str) -> None:
         """Set a password; all visits of this person end, and invitations that were not used are void."""
+        if self.is_linked(name):
+            raise Problem("invalid", "this account signs in by the provider, and keeps no password")
         if not _LEAST_PASSWORD <= len(password) <= _LONGEST_PASSWORD:
             raise Problem("invalid", f"a password has at least {_LEAST_PASSWORD} letters")
         hashed = _hashed(password)
@@ -403,6 +416,13 @@ class Accounts:
         if not used:
             raise Problem("not-signed-in", "this invitation is not known, was used, or has expired")
         return self._begin(row["name"], "invitation")
+
+    def begin_by_provider(self, name: str) -> tuple[str, str]:
+        """Begin a visit of somebody whom the provider vouches for."""
+        person = self._state.row("SELECT role FROM people WHERE name = ? AND disabled = 0", name)
+        if person is None or person["role"] == AccountRole.AGENT.value:
+            raise Problem("not-signed-in", "this account is disabled, or is one of a program")
+        return self._begin(name, "provider")
 
     def _begin(self, name: str, by: str) -> tuple[str, str]:
         """Begin a visit under a new secret: what a browser brought with it is never taken over."""

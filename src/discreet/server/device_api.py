@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from discreet.server.app import ApiCall, Endpoint
-from discreet.server.device_flow import DeviceCodes
+from discreet.server.sign_in.device_flow import DeviceCodes
 
 __all__ = ["DEVICE_ENDPOINTS"]
 

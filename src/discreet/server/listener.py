@@ -50,6 +50,7 @@ class ServerSettings:
     certificate: Path | None = None
     key: Path | None = None
     behind_proxy: bool = False
+    oidc: Path | None = None  # the file of a provider that people sign in by
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
     plans: tuple[Path, ...] = ()  # release plans of the data sets
 
@@ -144,7 +145,18 @@ def opened_server(
         kinds, workers = job_runners(plans), settings.workers
         jobs = Jobs(state, shelf, accounts, workers=workers, gate=gate, kinds=kinds, **clocks)
         opened.callback(jobs.stop)
-        yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), secure=settings.is_private, plans=plans)
+        provider = _provider(settings.oidc)
+        secure, limits = settings.is_private, limits or HttpLimits()
+        yield Server(state, accounts, shelf, jobs, limits, secure=secure, plans=plans, oidc=provider)
+
+
+def _provider(file: Path | None) -> Any:
+    if file is None:
+        return None
+    from discreet.server.sign_in.oidc import OidcProvider
+    from discreet.server.sign_in.oidc_settings import read_oidc_settings
+
+    return OidcProvider(read_oidc_settings(file))
 
 
 def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:

@@ -61,6 +61,9 @@ def serve(
         typer.Option("--approve-above-daily", help="The same for what one account asks of a data set in 24 hours."),
     ] = None,
     approval_days: Annotated[float, typer.Option("--approval-days", help="How long a release waits for one.")] = 7.0,
+    oidc: Annotated[
+        Path | None, typer.Option("--oidc", help="A file about a provider (OpenID Connect) that people sign in by.")
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Open and verify everything, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -72,6 +75,6 @@ def serve(
     place |= {"names": tuple(name or ()), "workers": workers}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
-    place["plans"] = tuple(plan or ())
+    place |= {"plans": tuple(plan or ()), "oidc": oidc}
     settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
     run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)

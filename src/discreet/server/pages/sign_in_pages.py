@@ -34,7 +34,8 @@ def _login_page(server: Server, problem: Problem | None = None) -> Response:
     before = secret()
     told = None if problem is None else problem.document()
     status = 200 if problem is None else problem.kind.status
-    made = made_page("login.html", status=status, form_token=_tied(before), problem=told)
+    button = None if server.oidc is None else server.oidc.settings.button
+    made = made_page("login.html", status=status, form_token=_tied(before), problem=told, button=button)
     _set_cookie(server, made, _BEFORE, before, max_age=3600)
     return made
 
@@ -96,6 +97,8 @@ def _account_page(visit: Visit, *, status: int = 200, problem: Any = None, made:
         "granted": [one.name for one in visit.datasets],
         "known": accounts.has_password(caller.name) and not caller.invited,
         "tokens": own,
+        "linked": accounts.is_linked(caller.name),
+        "button": None if visit.server.oidc is None else visit.server.oidc.settings.button,
         "scopes": SCOPES if caller.may("people") else SCOPES[:-1],
         "problem": problem,
         "made": made,

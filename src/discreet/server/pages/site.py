@@ -20,6 +20,7 @@ from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.build_pages import build_routes
 from discreet.server.pages.device_pages import device_routes
+from discreet.server.pages.oidc_pages import oidc_routes
 from discreet.server.pages.release_pages import release_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
@@ -39,6 +40,7 @@ _CHAPTERS = (
     sign_in_routes,
     admin_routes,
     device_routes,
+    oidc_routes,
     watch_routes,
 )
 
