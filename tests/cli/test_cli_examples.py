@@ -39,6 +39,7 @@ ONCE += (
     "user",
     "token",
     "approve",
+    "backup",
 )
 NAMES = sorted(commands(), key=lambda name: (name in LAST, name not in FIRST, name != FIRST[0]))
 

@@ -10,8 +10,8 @@ import pytest
 import discreet.cli.commands as commands
 
 FOLDER = Path(commands.__file__).parents[1]
-FILES = sorted(file for name in ("commands", "attack", "synth") for file in (FOLDER / name).glob("*.py"))
-SHARED = {"attack_support", "count_attacks", "identity_attacks", "synth_runs"}  # What several commands call.
+FILES = sorted(file for name in ("commands", "attack", "serving") for file in (FOLDER / name).glob("*.py"))
+SHARED = {"attack_support", "count_attacks", "identity_attacks", "backup_support"}  # What several commands call.
 MOST = 15  # Lines, without the words that a command takes and its help.
 
 

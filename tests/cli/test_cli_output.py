@@ -197,6 +197,7 @@ AT_ONCE = {
     "version", "key new", "key show", "data list", "data copy", "budget raise", "ledger release", "ledger reopen",
     "plan schema", "source prepare", "user add", "user disable", "user grant", "user invite", "user list", "token list",
     "token new", "token revoke", "approve list", "approve accept", "approve decline",
+    "backup restore",
 }  # fmt: skip
 
 

@@ -36,6 +36,7 @@ from discreet.cli.commands import (
     version,
 )
 from discreet.cli.exits import MEANINGS
+from discreet.cli.serving import backup
 
 __all__ = ["app"]
 
@@ -43,7 +44,7 @@ _CODES = "\n".join(f"  {int(code):>3}  {meaning}" for code, meaning in MEANINGS.
 _PANELS = {
     "Publish": (init, plan, release, bundle, key, profile, synth, demo),
     "Ask": (query, limits, shell, mcp),
-    "Serve": (serve, user, token, approve),
+    "Serve": (serve, user, token, approve, backup),
     "Account": (budget, ledger, account, explain_epsilon),
     "Attack": (attack_group, audit),
     "More": (data, source, doctor, version),

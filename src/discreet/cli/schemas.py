@@ -51,6 +51,7 @@ from discreet.cli.server_support import (
     WaitingList,
     WaitingRow,
 )
+from discreet.cli.serving.backup_support import CheckedCopy, RestoredState
 from discreet.cli.synth_support import DraftedDomain, EvaluatedModel, FittedModel, SampledRows
 from discreet.stored_names import stored_definitions
 
@@ -78,6 +79,9 @@ ANSWERS: Mapping[str, Any] = {
     "attack sticky": StickyAnswer,
     "audit mechanism": AuditAnswer,
     "audit self": SelfAuditAnswer,
+    "backup check": CheckedCopy,
+    "backup make": CheckedCopy,
+    "backup restore": RestoredState,
     "budget": BudgetNow,
     "budget raise": BudgetNow,
     "bundle verify": VerifiedBundle,
@@ -133,6 +137,7 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     BeliefAnswer: "BeliefAnswer",
     BundleCheck: "BundleCheck",
     Check: "Check",
+    CheckedCopy: "CheckedCopy",
     ClaimedRead: "ClaimedRead",
     ColumnFacts: "ColumnFacts",
     CombinationAnswer: "CombinationAnswer",

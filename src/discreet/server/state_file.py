@@ -15,7 +15,7 @@ from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW, refuse_without_locks, 
 from discreet.server.state_store import ServerState, StateConflict, StateUnavailable
 from discreet.server.state_tables import APPEND_ONLY
 
-__all__ = ["StateFile"]
+__all__ = ["StateFile", "locked_alone", "make_private"]
 
 
 @final
@@ -28,7 +28,7 @@ class StateFile(ServerState):
         super().__init__(clock, anchor or path.with_name(f"{path.name}.anchor"))
         self.path, self.name = path, path.name
         self._server: int | None = None
-        _make_private(path)
+        make_private(path)
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10)
         try:
             self._database.row_factory = sqlite3.Row
@@ -84,22 +84,16 @@ class StateFile(ServerState):
 
     def copy_to(self, file: Path) -> None:
         """Copy it by SQLite's own way, in small steps: the server goes on meanwhile."""
-        _make_private(file)
+        make_private(file)
         with self._errors(), closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(file)) as copy:
             source.backup(copy, pages=256)
 
     def take_alone(self) -> None:
         """Refuse a second server on this file: SQLite is for one machine."""
-        refuse_without_locks("a server")
-        self._server = os.open(f"{self.path}.lock", os.O_CREAT | os.O_RDWR | CLOSE_ON_EXEC | NO_FOLLOW, 0o600)
-        try:
-            try_to_lock(self._server)
-        except OSError:
-            raise Refused(
-                f"another server runs on {self.path.name}",
-                way_out="stop it first, or name another file with --state: both may serve the same ledger; several"
-                " servers on one state need PostgreSQL (--state postgresql://…)",
-            ) from None
+        self._server = locked_alone(self.path)
+
+    def count_on(self) -> None:
+        """Numbers go on by themselves here."""
 
     def close(self) -> None:
         """Let go of the file."""
@@ -111,7 +105,23 @@ class StateFile(ServerState):
                 self._server = None
 
 
-def _make_private(path: Path) -> None:
+def locked_alone(path: Path) -> int:
+    """Take the lock that a server has on its file, and return it; refuse if another has it."""
+    refuse_without_locks("a server")
+    lock = os.open(f"{path}.lock", os.O_CREAT | os.O_RDWR | CLOSE_ON_EXEC | NO_FOLLOW, 0o600)
+    try:
+        try_to_lock(lock)
+    except OSError:
+        os.close(lock)
+        raise Refused(
+            f"another server runs on {path.name}",
+            way_out="stop it first, or name another file with --state: both may serve the same ledger; several servers"
+            " on one state need PostgreSQL (--state postgresql://…)",
+        ) from None
+    return lock
+
+
+def make_private(path: Path) -> None:
     """Make the file for its owner only, or refuse one that others may read."""
     os.close(os.open(path, os.O_CREAT | os.O_RDWR | CLOSE_ON_EXEC | NO_FOLLOW, 0o600))
     facts = os.stat(path)

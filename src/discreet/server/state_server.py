@@ -20,7 +20,7 @@ from discreet.errors import InvalidParameter, NotAuthorised, Refused
 from discreet.ledger.budget import digest
 from discreet.ledger.server_address import LedgerAddress, connect, driver, is_lost
 from discreet.server.state_store import ServerState, StateConflict, StateUnavailable, copy_rows
-from discreet.server.state_tables import APPEND_ONLY, table_names
+from discreet.server.state_tables import APPEND_ONLY, counting_keys, table_names
 
 if TYPE_CHECKING:
     import psycopg
@@ -244,6 +244,15 @@ class PostgresState(ServerState):
                     self._end("ROLLBACK")
         finally:
             copy.close()
+            copy.anchor.unlink(missing_ok=True)  # A copy is put back on purpose: nothing anchors it.
+
+    def count_on(self) -> None:
+        """Let keys that count by themselves go on after the rows that are there."""
+        for table, key in counting_keys():
+            self._execute(
+                f"SELECT setval(pg_get_serial_sequence('{table}', '{key}'),"
+                f" (SELECT COALESCE(MAX({key}), 0) + 1 FROM {table}), false)"
+            )
 
     def take_alone(self) -> None:
         """Others may run: jobs are claimed in the database."""

@@ -35,6 +35,7 @@ __all__ = [
     "StateConflict",
     "StateDamaged",
     "StateUnavailable",
+    "chain_end",
     "copy_rows",
     "opened_state",
     "state_place",
@@ -152,6 +153,10 @@ class ServerState(ABC):
         """Copy it into a new SQLite file, as it is at one moment, while it is used."""
 
     @abstractmethod
+    def count_on(self) -> None:
+        """Let numbers go on after those of rows that were copied here."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of it."""
 
@@ -254,13 +259,7 @@ class ServerState(ABC):
 
     def decisions_hold(self) -> bool:
         """Tell whether every decision is the one that was written, with none left out before the last."""
-        before = ""
-        for place, row in enumerate(self.rows("SELECT * FROM decisions ORDER BY number"), 1):
-            *said, found = tuple(row)
-            if said[0] != place or found != _chained(before, tuple(said)):
-                return False
-            before = found
-        return True
+        return chain_end(self.rows("SELECT * FROM decisions ORDER BY number")) is not None
 
     # --- the anchor ---
 
@@ -332,6 +331,17 @@ class ServerState(ABC):
 
 def _chained(before: str, said: tuple[Any, ...]) -> str:
     return hashlib.sha256(json.dumps([before, *said], ensure_ascii=True).encode()).hexdigest()
+
+
+def chain_end(log: Iterable[Any]) -> str | None:
+    """Return the hash of the last of all decisions, in order; None if one was changed or left out."""
+    before = ""
+    for place, row in enumerate(log, 1):
+        *said, found = tuple(row)
+        if said[0] != place or found != _chained(before, tuple(said)):
+            return None
+        before = found
+    return before
 
 
 def copy_rows(rows: Iterable[Any], table: str, change: StateChange) -> None:

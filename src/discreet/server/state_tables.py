@@ -19,7 +19,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import final
 
-__all__ = ["APPEND_ONLY", "FORMAT", "MIGRATIONS", "TABLES", "VOIDED", "AddedColumn", "statements", "table_names"]
+__all__ = [
+    "APPEND_ONLY",
+    "FORMAT",
+    "MIGRATIONS",
+    "TABLES",
+    "VOIDED",
+    "AddedColumn",
+    "counting_keys",
+    "statements",
+    "table_names",
+]
 
 FORMAT = 2
 
@@ -140,3 +150,8 @@ def statements() -> list[str]:
 def table_names() -> list[str]:
     """Return all tables, each after those that it refers to."""
     return re.findall(r"CREATE TABLE IF NOT EXISTS (\w+)", TABLES)
+
+
+def counting_keys() -> list[tuple[str, str]]:
+    """Return the tables whose key counts by itself, and that key."""
+    return re.findall(r"CREATE TABLE IF NOT EXISTS (\w+) \(\s*(\w+) INTEGER PRIMARY KEY AUTOINCREMENT", TABLES)
