@@ -40,6 +40,7 @@ GLOSSES = {
     "release": "plans, prices, bundles, reports, profiles",
     "lab": "verify, attacks, audit, demo, evaluation",
     "server_answers": "what a server answers, as it is read",
+    "remote_releases": "releases of a server",
     "client": "a server from Python, with the verbs of a session",
     "server": "HTTP API, accounts, jobs, pages",
     "cli": "the command line: one file a command",

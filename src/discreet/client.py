@@ -13,16 +13,15 @@ module or by hand, after a lost connection or a restart of the server, is paid o
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType, TracebackType
-from typing import Any, NoReturn, Self, TypeAlias, final
+from typing import Any, NoReturn, Self, final
 
-from discreet.errors import DiscreetError, InvalidParameter, NotAuthorised, Refused
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
 from discreet.formatting import printable
 from discreet.http_client import (
@@ -30,8 +29,8 @@ from discreet.http_client import (
     ServerUnavailable,
     WrongAnswer,
     checked_token,
+    device_token,
     plain_text,
-    problem_error,
     server_address,
     server_path,
 )
@@ -39,8 +38,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.spending import Left, Spending
 from discreet.noise.source import read
 from discreet.pages.kit import Described, DescribedTable
-from discreet.query.plan.explain import Explanation
-from discreet.query.release_table import ReleaseTable
+from discreet.remote_releases import NotAnsweredYet, RemotePlan, RemoteRelease, RemoteWork
 from discreet.server_answers import (
     FactsAnswer,
     HistoryAnswer,
@@ -49,41 +47,20 @@ from discreet.server_answers import (
     MeAnswer,
     MoneyAnswer,
     NamesAnswer,
+    PlansAnswer,
+    PlanStandingAnswer,
     PriceAnswer,
     RecordAnswer,
     RemoteColumn,
     read_budget,
     read_left,
-    read_price,
     read_spent,
-    read_table,
 )
 
 __all__ = ["NotAnsweredYet", "ServerUnavailable", "WrongAnswer", "connect"]
 
-Waiting: TypeAlias = Callable[[str, float], None]
-"""What is told while a release is waited for: its state, and the seconds that are gone."""
-
-_LONGEST_WAIT = 30.0  # seconds that one request waits for an answer
-_PAUSE = 0.5  # where the server does not wait
 _PAGE = 100
 _AGAIN = 20  # bytes of a key that nobody else has
-
-
-class NotAnsweredYet(DiscreetError, TimeoutError):
-    """The time that somebody wanted to wait is over. The release goes on, is paid, and can be waited for again.
-
-    Args:
-        release: The release; `wait` goes on waiting.
-
-    Examples:
-        >>> issubclass(dp.client.NotAnsweredYet, TimeoutError)
-        True
-    """
-
-    def __init__(self, release: RemoteRelease) -> None:
-        super().__init__(f"release {release.id} is {release.state}: it goes on, and `release.wait()` waits for it")
-        self.release = release
 
 
 def connect(
@@ -93,8 +70,13 @@ def connect(
     timeout: float = 30.0,
     patience: float = 30.0,
     certificates: str | Path | None = None,
+    scopes: Sequence[str] = ("read", "ask", "release"),
+    show_code: Callable[[str], None] = print,
 ) -> RemoteServer:
     """Connect to a server under a token, and ask who one is there.
+
+    Without a token a code is shown. Whoever is signed in on the page of the server types it there, sees what is asked
+    for, and allows it or a part of it, for some hours; meanwhile this waits.
 
     The token is sent to this address and to no other; it is in no message, no display and no file. Certificates are
     always checked.
@@ -102,17 +84,20 @@ def connect(
     Args:
         url: The address, such as https://discreet.example:8000; http:// is for this machine only. Left out, that of the
             variable DISCREET_SERVER.
-        token: What `discreet token new` printed; left out, that of the variable DISCREET_TOKEN.
+        token: What `discreet token new` printed; left out, that of the variable DISCREET_TOKEN, and without one a
+            person is asked.
         timeout: How many seconds a request may take, beside what it is told to wait for an answer.
         patience: For how many seconds a server that cannot be reached, or is busy, is tried again.
         certificates: A file of certificates (PEM) to trust instead of those of the system.
+        scopes: What a person is asked to allow, where there is no token.
+        show_code: What shows them the code.
 
     Returns:
         The server: `datasets` names what may be asked, `dataset` opens it.
 
     Raises:
         Refused: If the address is on another machine and has no TLS.
-        NotAuthorised: If there is no token, or the server does not know it.
+        NotAuthorised: If the server does not know the token, or nobody allowed the code in time.
         ServerUnavailable: If the server cannot be reached.
 
     Examples:
@@ -124,13 +109,17 @@ def connect(
     if not said_url:
         raise InvalidParameter("there is no address: say url=…, or set DISCREET_SERVER")
     address = server_address(said_url)
-    found = os.environ.get("DISCREET_TOKEN") if token is None else token
-    if not found:
-        raise NotAuthorised("there is no token: say token=…, or set DISCREET_TOKEN; `discreet token new` prints one")
     for name, seconds in (("timeout", timeout), ("patience", patience)):
         if not 0 < exact(seconds, name=name) <= 3600:
             raise InvalidParameter(f"{name} is a number of seconds, at most an hour")
     said: dict[str, Any] = {"timeout": float(timeout), "patience": float(patience), "certificates": certificates}
+    found = (os.environ.get("DISCREET_TOKEN") or None) if token is None else token
+    if found is None:
+        asking = HttpConnection(address, token=None, **said)
+        try:
+            found = device_token(asking, scopes, "discreet.client", show_code)
+        finally:
+            asking.close()
     link = HttpConnection(address, token=checked_token(found), **said)
     try:
         return RemoteServer(link, link.get(MeAnswer, "/v1/me"))
@@ -293,10 +282,81 @@ class RemoteDataset:
 
     def _planned(self, said: dict[str, Any], key: str | None) -> RemotePlan:
         price = self._link.post(PriceAnswer, server_path("datasets", self.name, "estimate"), said)
-        plan = RemotePlan(self._link, self.name, said, price, key or f"client/{read(_AGAIN).hex()}")
+        plan = RemotePlan(self._link, ("datasets", self.name), said, price, key or _own_key())
         with self._lock:
             self._last = plan
         return plan
+
+    @property
+    def plans(self) -> tuple[PlanStandingAnswer, ...]:
+        """The release plans of this data set that whoever runs the server named, and where each stands."""
+        return tuple(self._link.get(PlansAnswer, server_path("datasets", self.name, "plans")).plans)
+
+    def publish(
+        self,
+        plan: str | None = None,
+        *,
+        toml: str | None = None,
+        period: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> RemoteWork:
+        """Price one period of a release plan: one of `plans` by its name, or the text of a plan file."""
+        said = {"plan": plan, "toml": toml, "period": period}
+        meant = {name: value for name, value in said.items() if value is not None}
+        return self._work("plans", meant, idempotency_key=idempotency_key)
+
+    def profile(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number | None = None,
+        table: str | None = None,
+        numbers: Sequence[str] = (),
+        dates: Sequence[str] = (),
+        idempotency_key: str | None = None,
+    ) -> RemoteWork:
+        """Price a profile of a table; `numbers` and `dates` name columns of texts that are read so."""
+        said = {"numbers": list(numbers), "dates": list(dates)}
+        return self._work("profile", said | _priced_of(epsilon, delta, table), idempotency_key=idempotency_key)
+
+    def synthesize(
+        self,
+        *,
+        epsilon: Number,
+        delta: Number,
+        table: str | None = None,
+        method: str = "auto",
+        rows_per_unit: int | None = None,
+        label: str | None = None,
+        rows: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RemoteWork:
+        """Price synthetic rows of a table: how they are made, and how many are kept. See `dp.synthesize`."""
+        more = {"method": method, "rows_per_unit": rows_per_unit, "label": label, "rows": rows}
+        said = {name: value for name, value in more.items() if value is not None}
+        return self._work("synthetic", said | _priced_of(epsilon, delta, table), idempotency_key=idempotency_key)
+
+    def train(
+        self,
+        model: str,
+        *,
+        target: str,
+        features: Sequence[str],
+        epsilon: Number,
+        delta: Number,
+        table: str | None = None,
+        max_rows: int | None = None,
+        idempotency_key: str | None = None,
+    ) -> RemoteWork:
+        """Price a regression: "linear" of a number with declared bounds, "logistic" of one with declared values."""
+        said: dict[str, Any] = {"model": model, "target": target, "features": list(features)}
+        said |= {} if max_rows is None else {"max_rows": max_rows}
+        return self._work("training", said | _priced_of(epsilon, delta, table), idempotency_key=idempotency_key)
+
+    def _work(self, kind: str, said: dict[str, Any], *, idempotency_key: str | None = None) -> RemoteWork:
+        place = ("datasets", self.name, kind)
+        price = self._link.post(PriceAnswer, server_path(*place, "estimate"), said)
+        return RemoteWork(self._link, place, said, price, idempotency_key or _own_key())
 
     def questions_left(self) -> int:
         """Return how many more questions like the last one the budget and the quotas hold."""
@@ -384,180 +444,6 @@ def _described(table: RemoteTable) -> DescribedTable:
     )
 
 
-# --- a question ---
-
-
-@final
-class RemotePlan:
-    """A question with its price, as `Plan` is one of a session; `RemoteDataset.sql` makes it."""
-
-    __slots__ = ("_dataset", "_link", "_price", "_said", "idempotency_key")
-
-    def __init__(
-        self, link: HttpConnection, dataset: str, said: Mapping[str, Any], price: PriceAnswer, key: str
-    ) -> None:
-        self._link, self._dataset, self._said, self._price = link, dataset, MappingProxyType(dict(said)), price
-        self.idempotency_key = key
-
-    @property
-    def text(self) -> str:
-        """The question as it was asked."""
-        return str(self._said["sql"])
-
-    @property
-    def cost(self) -> str:
-        """What a release spends, in a few words."""
-        return plain_text(self._price.cost)
-
-    @property
-    def affordable(self) -> bool:
-        """Whether it fitted into what was left when it was priced."""
-        return self._price.affordable
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the answer should know."""
-        return tuple(map(plain_text, self._price.notes))
-
-    @property
-    def answer_after(self) -> float:
-        """How many seconds after its begin a release is answered."""
-        return self._price.answer_after
-
-    def priced(self) -> PriceAnswer:
-        """Ask for the price once more."""
-        return self._link.post(PriceAnswer, server_path("datasets", self._dataset, "estimate"), self._said)
-
-    def explain(self) -> Explanation:
-        """Say who is protected, how it will be answered, the expected ±, the price and what is left. Free."""
-        return read_price(self.priced())
-
-    def dummy(self) -> ReleaseTable:
-        """Answer the same question from made-up rows that fit the schema, to see what an answer looks like. Free."""
-        path = server_path("datasets", self._dataset, "dummy.release")
-        return read_table(self._link.body("POST", path, said=self._said))
-
-    def release(
-        self, *, idempotency_key: str | None = None, timeout: float | None = None, on_progress: Waiting | None = None
-    ) -> ReleaseTable:
-        """Pay, wait and return the answer; or return the one that was stored under the key, for free.
-
-        A connection that is lost, and a server that is started again, are waited for as long as `connect` was told:
-        under its key it is paid once. If that fails, release the same plan again.
-
-        Args:
-            idempotency_key: The key to pay under, instead of that of the plan.
-            timeout: For how many seconds to wait; the release goes on after them.
-            on_progress: A function of the state of the release and the seconds that are gone.
-
-        Returns:
-            The answer.
-
-        Raises:
-            BudgetExceeded: If the price does not fit into what is left. Nothing was paid.
-            AnswerFailed: If what was paid for could not be answered.
-            NotAnsweredYet: If the timeout is over.
-            ServerUnavailable: If the server cannot be reached any more.
-        """
-        begun = time.monotonic()
-        asked = self.submit(idempotency_key=idempotency_key)
-        left = None if timeout is None else max(0.0, timeout - (time.monotonic() - begun))
-        return asked.wait(timeout=left, on_progress=on_progress)
-
-    def submit(self, *, idempotency_key: str | None = None) -> RemoteRelease:
-        """Ask for the release and return at once: it is queued, and can be waited for, here or elsewhere."""
-        key = self.idempotency_key if idempotency_key is None else idempotency_key
-        path, said = server_path("datasets", self._dataset, "releases"), {**self._said, "idempotency_key": key}
-        return RemoteRelease(self._link, self._link.post(JobAnswer, path, said, asked=self.cost, wait=0))
-
-    def __repr__(self) -> str:
-        return str(read_price(self._price))
-
-    def _repr_html_(self) -> str:
-        return read_price(self._price)._repr_html_()
-
-
-@final
-class RemoteRelease:
-    """A release that was asked for: queued, running, done or failed."""
-
-    __slots__ = ("_job", "_link")
-
-    def __init__(self, link: HttpConnection, job: JobAnswer) -> None:
-        self._link, self._job = link, job
-
-    @property
-    def id(self) -> str:
-        """Its id, which nobody can guess; `RemoteServer.release` finds it again."""
-        return plain_text(self._job.id)
-
-    @property
-    def dataset(self) -> str:
-        """The data set that was asked."""
-        return self._job.dataset
-
-    @property
-    def who(self) -> str:
-        """Who asked."""
-        return plain_text(self._job.who)
-
-    @property
-    def text(self) -> str:
-        """The question."""
-        return self._job.sql
-
-    @property
-    def cost(self) -> str:
-        """What it spends."""
-        return plain_text(self._job.cost)
-
-    @property
-    def state(self) -> str:
-        """How far it was when it was last asked for: queued, running, done or failed."""
-        return plain_text(self._job.state)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it is answered, or failed."""
-        return self._job.state in ("done", "failed")
-
-    def refresh(self, *, wait: float = 0) -> RemoteRelease:
-        """Ask how far it is, and wait so many seconds for its end; it is the same release afterwards."""
-        self._job = self._link.get(JobAnswer, server_path("releases", self._job.id), wait=wait)
-        return self
-
-    def wait(self, *, timeout: float | None = None, on_progress: Waiting | None = None) -> ReleaseTable:
-        """Wait for the answer; `on_progress` hears the state and the seconds that are gone.
-
-        It hears nothing of how much is done: that would follow from the rows.
-        """
-        begun = time.monotonic()
-        while not self.is_over:
-            gone = time.monotonic() - begun
-            if on_progress is not None:
-                on_progress(self.state, gone)
-            left = _LONGEST_WAIT if timeout is None else min(_LONGEST_WAIT, timeout - gone)
-            if left <= 0:
-                raise NotAnsweredYet(self)
-            asked = time.monotonic()
-            self.refresh(wait=min(left, 1.0) if on_progress is not None else left)
-            if not self.is_over and time.monotonic() - asked < min(left, _PAUSE):
-                time.sleep(min(left, _PAUSE))  # The server waits for a few releases of an account at a time.
-        return self.answer()
-
-    def answer(self) -> ReleaseTable:
-        """Return the answer, exactly as it is stored, or raise why there is none."""
-        problem = self._job.problem
-        if problem is not None:
-            raise problem_error(problem, problem.status, self.cost)
-        if not self.is_over:
-            raise NotAnsweredYet(self)
-        return read_table(self._link.body("GET", server_path("releases", self._job.id, "answer.release")))
-
-    def __repr__(self) -> str:
-        return printable(f"RemoteRelease({self.id}; {self.dataset}, {self.cost}, {self.state})")
-
-
 # --- charges ---
 
 
@@ -596,6 +482,17 @@ class RemoteHistory(tuple[RemoteCharge, ...]):
 
 
 # --- what is sent ---
+
+
+def _own_key() -> str:
+    """Return a key that nobody else has."""
+    return f"client/{read(_AGAIN).hex()}"
+
+
+def _priced_of(epsilon: Number, delta: Number | None, table: str | None) -> dict[str, str]:
+    numbers = {"epsilon": epsilon} | ({} if delta is None else {"delta": delta})
+    said = {name: _exactly(name, value) for name, value in numbers.items()}
+    return said | ({} if table is None else {"table": table})
 
 
 def _exactly(name: str, value: Number) -> str:

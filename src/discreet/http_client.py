@@ -13,8 +13,8 @@ import re
 import ssl
 import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, final
 from urllib.parse import quote, urlsplit
@@ -43,6 +43,7 @@ __all__ = [
     "ServerUnavailable",
     "WrongAnswer",
     "checked_token",
+    "device_token",
     "plain_text",
     "problem_error",
     "server_address",
@@ -54,6 +55,8 @@ _LONGEST_TEXT = 4_000  # characters of a text of the server that are shown
 _NOT_NOW = (429, 502, 503, 504)
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0  # seconds before a request is tried again
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?", re.ASCII)
+_USER_CODE = re.compile(r"[A-Z0-9-]{4,20}", re.ASCII)
+_LONGEST_LOGIN = 900.0  # seconds that a person has
 _TOKEN = re.compile(r"[\x21-\x7e]{8,300}", re.ASCII)
 
 
@@ -312,9 +315,52 @@ class HttpConnection:
         except (library.InvalidURL, library.HTTPError):
             raise WrongAnswer(f"{self.address} does not speak HTTP as it should") from None
 
+    def stands(self, path: str, said: Mapping[str, Any]) -> ProblemAnswer | bytes:
+        """Send once what is asked again in a while: an answer, or the problem by whose code it is asked again."""
+        with self._lost_is_unavailable():
+            status, _, body = self._exchanged("POST", path, json.dumps(dict(said)).encode(), {}, 0.0)
+        return body if 200 <= status < 300 else _read_as(ProblemAnswer, body)
+
     def close(self) -> None:
         """Close all connections."""
         self._http.close()
+
+
+# --- a token for a program that has none ---
+
+
+@final
+class _DeviceAnswer(ServerAnswer):
+    device_code: str
+    user_code: str
+    expires_in: int
+    interval: int
+
+
+@final
+class _TokenAnswer(ServerAnswer):
+    token: str
+
+
+def device_token(link: HttpConnection, scopes: Iterable[str], label: str, show: Callable[[str], None]) -> str:
+    """Show a code that a person types on a page of the server, and return the token that they allow.
+
+    Where the page is follows from the address that was said, never from what the server answers.
+    """
+    begun = link.post(_DeviceAnswer, "/v1/device", {"scopes": list(scopes), "label": label})
+    if not _USER_CODE.fullmatch(begun.user_code):
+        raise WrongAnswer("the server sent a code that nobody can type")
+    show(f"To let this program in, open {link.address}/device and type {begun.user_code}")
+    until = time.monotonic() + min(begun.expires_in, _LONGEST_LOGIN)
+    while time.monotonic() < until:
+        time.sleep(min(max(begun.interval, 1), 60))
+        with suppress(ServerUnavailable):  # It is asked again anyway.
+            found = link.stands("/v1/device/token", {"device_code": begun.device_code})
+            if isinstance(found, bytes):
+                return checked_token(_read_as(_TokenAnswer, found).token)
+            if found.code not in ("authorization-pending", "slow-down", "too-many", "unavailable"):
+                raise NotAuthorised(plain_text(found.detail))
+    raise NotAuthorised("nobody allowed this program in time: connect again for another code")
 
 
 def _library() -> Any:

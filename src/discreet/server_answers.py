@@ -6,7 +6,7 @@ They are written out once more, apart from those of the server: who asks may hav
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import final
+from typing import Any, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import ratio
@@ -24,15 +24,19 @@ __all__ = [
     "JobAnswer",
     "JobsAnswer",
     "LeftAnswer",
+    "MadeUpAnswer",
     "MeAnswer",
     "MoneyAnswer",
     "NamesAnswer",
+    "PlanStandingAnswer",
+    "PlansAnswer",
     "PriceAnswer",
     "RecordAnswer",
     "RemoteColumn",
     "SpentAnswer",
     "SumsAnswer",
     "TableFactsAnswer",
+    "WorkDoneAnswer",
     "read_budget",
     "read_left",
     "read_price",
@@ -113,6 +117,43 @@ class PriceAnswer(ServerAnswer):
 
 
 @final
+class PlanStandingAnswer(ServerAnswer):
+    """A release plan, and where it stands."""
+
+    name: str
+    title: str
+    tables: list[str]
+    every: str
+    released: list[str]
+    due: list[str]
+    price: str
+    more: int | None
+
+
+@final
+class PlansAnswer(ServerAnswer):
+    """The release plans of a data set."""
+
+    plans: list[PlanStandingAnswer]
+
+
+@final
+class MadeUpAnswer(ServerAnswer):
+    """What came of work on made-up rows: facts, and files as base64."""
+
+    told: dict[str, Any]
+    files: dict[str, str]
+
+
+@final
+class WorkDoneAnswer(ServerAnswer):
+    """What came of work: facts, and the names of files."""
+
+    told: dict[str, Any]
+    files: list[str]
+
+
+@final
 class JobAnswer(ServerAnswer):
     """A release, without its answer."""
 
@@ -122,7 +163,9 @@ class JobAnswer(ServerAnswer):
     sql: str
     cost: str
     state: str
+    kind: str = "question"
     problem: ProblemAnswer | None
+    work: WorkDoneAnswer | None = None
 
 
 @final

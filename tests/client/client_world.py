@@ -31,7 +31,9 @@ class Listening:
         self.port = bound.getsockname()[1]
         files = {} if self._tls is None else {"ssl_certfile": str(self._tls[0]), "ssl_keyfile": str(self._tls[1])}
         quiet: dict[str, Any] = {"log_config": None, "access_log": False, "lifespan": "off", "ws": "none", **files}
-        web = uvicorn.Server(uvicorn.Config(self.world.app, timeout_graceful_shutdown=1, **quiet))
+        web = uvicorn.Server(
+            uvicorn.Config(self.world.app, timeout_graceful_shutdown=1, timeout_keep_alive=300, **quiet)
+        )
         thread = threading.Thread(target=web.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()
 
@@ -134,6 +136,8 @@ class CuttingProxy(TcpServer):
                     self._cut(found, there)
                     return
                 left[0] -= len(said) if left[0] < NEVER else 0
+        with suppress(OSError):
+            found.shutdown(socket.SHUT_RDWR)  # The server hung up.
 
     def _cut(self, *lines: socket.socket) -> None:
         self.made += 1

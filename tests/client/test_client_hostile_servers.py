@@ -170,6 +170,28 @@ def test_a_lie_is_refused_in_clear_words(lie):
     assert TOKEN not in f"{refused.value!r}"
 
 
+@pytest.mark.parametrize(
+    "name", ["../evil", "/etc/passwd", "a/b", "..", ".bashrc", "", "a\x00b", "x" * 200, "con\u202e"]
+)
+def test_files_go_nowhere_but_into_the_folder(tmp_path, name):
+    done = JOB | {"kind": "profile", "work": {"told": {}, "files": [name]}}
+    with Liar(routed(profile_estimate=PRICE, profile_releases=done)) as liar:
+        made = connect(f"http://127.0.0.1:{liar.port}", token=TOKEN).dataset("one").profile(epsilon=1).release()
+        with pytest.raises((WrongAnswer, dp.InvalidParameter)):
+            made.save(tmp_path / "folder")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("code", ["\x1b[2J", "a", "ABCD EFGH", "http://evil.example/ABCD", "X" * 30])
+def test_a_code_is_shown_only_if_a_person_can_type_it(code, monkeypatch):
+    monkeypatch.delenv("DISCREET_TOKEN", raising=False)
+    begun = {"device_code": "x", "user_code": code, "expires_in": 600, "interval": 1, "verification_uri": "http://e.x"}
+    shown = []
+    with Liar(routed(device=begun)) as liar, pytest.raises(WrongAnswer):
+        connect(f"http://127.0.0.1:{liar.port}", show_code=shown.append)
+    assert shown == []
+
+
 MONEY = {
     "sentence": "x", "charges": 1, "spent_share": 0.1, "left_share": 0.9,
     "exact": {

@@ -11,12 +11,15 @@ from server_world import COUNT, GROUPED, prepare
 
 import discreet as dp
 from discreet import client as client_module
+from discreet import http_client
 from discreet.client import NotAnsweredYet, ServerUnavailable, connect
 from discreet.errors import AnswerFailed, LedgerUnavailable
 from discreet.ledger import Ledger
 from discreet.query import ReleaseTable
 from discreet.query.plan.explain import Explanation
 from discreet.query.session.plans import Plan
+from discreet.server.sign_in import device_flow
+from discreet.server.sign_in.device_flow import DeviceCodes
 
 MEAN = "SELECT clinic, AVG(age) AS age, COUNT(*) AS n FROM visits GROUP BY clinic"
 
@@ -208,6 +211,51 @@ def test_every_word_of_a_session_is_sent(served):
             data.sql(COUNT["sql"], epsilon=1, **wrong)
 
 
+@pytest.mark.long
+def test_work_is_priced_tried_released_and_saved(served, tmp_path):
+    """A profile: its price, a trial on made-up rows, the release, paid once, and its files."""
+    data, before = served.data("custodian"), served.charges
+    assert data.plans == ()
+    work = data.profile(epsilon="0.5", table="visits")
+    assert work.affordable
+    assert "ε" in work.cost
+    assert "profile.html" in work.dummy().names
+    assert served.charges == before
+    made = work.release(timeout=200)
+    paid = served.charges - before
+    assert paid >= 1
+    assert made.told["table"] == "visits"
+    again = work.release(timeout=200)
+    assert served.charges == before + paid
+    assert again.read("profile.json") == made.read("profile.json")
+    (page, document) = made.save(tmp_path / "profile")
+    assert page.read_bytes().startswith(b"<!")
+    assert document.name == "profile.json"
+    with pytest.raises(FileExistsError):
+        made.save(tmp_path / "profile")
+    with pytest.raises(dp.InvalidParameter):
+        made.read("../visits.csv")
+    listed = next(data.releases())
+    assert (listed.kind, listed.state) == ("profile", "done")
+    with pytest.raises(dp.InvalidParameter, match="no question"):
+        listed.answer()
+
+
+def test_work_that_cannot_be_done_is_refused_as_everywhere(served):
+    data = served.data("custodian")
+    for wrong in (
+        lambda: data.profile(epsilon="-1"),
+        lambda: data.profile(epsilon="1", table="nowhere"),
+        lambda: data.synthesize(epsilon="1", delta="1e-6", method="magic"),
+        lambda: data.train("linear", target="nowhere", features=["age"], epsilon="1", delta="1e-6"),
+        lambda: data.publish(),
+        lambda: data.publish("nowhere"),
+        lambda: data.publish(toml="x ="),
+    ):
+        with pytest.raises((dp.InvalidParameter, dp.Refused)):
+            wrong()
+
+
 def test_displays_name_no_token(served):
     token = served.world.tokens["analyst"]
     server = served.connect()
@@ -225,8 +273,49 @@ def test_displays_name_no_token(served):
 
 
 def test_the_token_is_taken_from_the_environment_if_none_is_said(served, monkeypatch):
-    monkeypatch.delenv("DISCREET_TOKEN", raising=False)
-    with pytest.raises(dp.NotAuthorised, match="DISCREET_TOKEN"):
-        connect(served.address)
     monkeypatch.setenv("DISCREET_TOKEN", served.world.tokens["owner"])
-    assert connect(served.address).role == "owner"
+    monkeypatch.setenv("DISCREET_SERVER", served.address)
+    assert connect().role == "owner"
+    monkeypatch.delenv("DISCREET_SERVER")
+    with pytest.raises(dp.InvalidParameter, match="DISCREET_SERVER"):
+        connect()
+
+
+class TestCodes:
+    """A program without a token shows a code, and a person allows it on the page."""
+
+    @pytest.fixture(autouse=True)
+    def hurried(self, monkeypatch):
+        monkeypatch.delenv("DISCREET_TOKEN", raising=False)
+        monkeypatch.setattr(device_flow, "_INTERVAL", 1.0)
+
+    def person(self, served, told, **decided):
+        """Somebody who reads the code and decides, as on the page."""
+        code = told.rpartition(" ")[2]
+        state, accounts = served.world.server.state, served.world.server.accounts
+        caller = accounts.visitor(accounts.accept(accounts.invite("analyst", by="test"))[0])
+        said = {"scopes": ["read", "ask"], "datasets": None, "cap": None} | decided
+        DeviceCodes(state, accounts).decide(caller, code, **said)
+
+    @pytest.mark.long
+    def test_what_a_person_allows_is_what_the_program_may(self, served):
+        shown = []
+
+        def show(told):
+            shown.append(told)
+            self.person(served, told)
+
+        server = connect(served.address, show_code=show)
+        assert server.name == "analyst"
+        assert shown[0].startswith(f"To let this program in, open {served.address}/device and type ")
+        plan = server.dataset("one").sql(COUNT["sql"], epsilon="0.1")
+        with pytest.raises(dp.NotAuthorised):  # They were asked for releases, and did not allow them.
+            plan.release()
+
+    @pytest.mark.long
+    def test_a_program_that_is_denied_or_forgotten_is_told_so(self, served, monkeypatch):
+        with pytest.raises(dp.NotAuthorised, match="denied"):
+            connect(served.address, show_code=lambda told: self.person(served, told, scopes=[]))
+        monkeypatch.setattr(http_client, "_LONGEST_LOGIN", 1.5)
+        with pytest.raises(dp.NotAuthorised, match="in time"):
+            connect(served.address, show_code=lambda told: None)
