@@ -172,6 +172,7 @@ class TestMatrix:
         """A page that is added is added here, or to the matrix above if it is one of the API."""
         found = {one.path for one in page_routes(world.server)}
         rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account", "/approvals", "/approvals/{id}"}
+        rest |= {"/lab", "/lab/attacks", "/help"}  # for everybody who is signed in: tests of the lab and of help
         assert found == rest | {*PAGES, *FORMS, *ADMIN, *OPEN}
 
     @pytest.mark.long

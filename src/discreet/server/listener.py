@@ -166,16 +166,17 @@ def web_app(server: Any, settings: ServerSettings, limits: Any = None) -> Any:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from discreet.server.app import api_routes, problem_response
+    from discreet.server.app import api_routes
     from discreet.server.endpoints import ENDPOINTS
     from discreet.server.http_limits import HttpLimits, RequestGate
+    from discreet.server.pages.help_pages import unknown_answer
     from discreet.server.pages.site import page_routes
     from discreet.server.problems import Problem, problem_of
 
     async def unknown(request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 500
         code = {404: "not-found", 405: "wrong-method"}.get(status)
-        told = problem_response(Problem(code) if code is not None else problem_of(error))
+        told = await unknown_answer(server, request, Problem(code) if code is not None else problem_of(error))
         if isinstance(error, HTTPException) and error.headers is not None:
             told.headers.update(error.headers)  # which methods an address takes
         return told

@@ -1,11 +1,9 @@
-"""All pages: the chapters beside this one, the list of problems, and the files of style and script."""
+"""All pages: the chapters beside this one, and the files of style and script."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -20,12 +18,14 @@ from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.build_pages import build_routes
 from discreet.server.pages.device_pages import device_routes
+from discreet.server.pages.help_pages import help_routes
+from discreet.server.pages.lab_pages import lab_routes
 from discreet.server.pages.oidc_pages import oidc_routes
 from discreet.server.pages.release_pages import release_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
-from discreet.server.pages.visit import made_page, navigation, problem_page, visitor
-from discreet.server.problems import KINDS_OF_PROBLEMS, Problem
+from discreet.server.pages.visit import problem_page
+from discreet.server.problems import Problem
 
 __all__ = ["page_routes"]
 
@@ -36,6 +36,8 @@ _CHAPTERS = (
     build_routes,
     budget_routes,
     release_routes,
+    lab_routes,
+    help_routes,
     saved_routes,
     sign_in_routes,
     admin_routes,
@@ -57,17 +59,6 @@ def _static_files() -> dict[str, tuple[str, bytes]]:
     return found
 
 
-def _problems(server: Server) -> Callable[[Request], Any]:
-    """The list is for everybody; whoever is signed in keeps the links of the pages."""
-
-    async def answered(request: Request) -> Response:
-        caller = await server.in_thread(lambda: visitor(server, request))
-        links, kinds = navigation(request, caller), list(KINDS_OF_PROBLEMS.values())
-        return made_page("problems.html", caller=caller, links=links, kinds=kinds)
-
-    return answered
-
-
 async def _file(request: Request) -> Response:
     found = _static_files().get(request.path_params["name"])
     if found is None:
@@ -85,6 +76,5 @@ def page_routes(server: Server) -> list[Route]:
     return [
         Route("/", _start, methods=["GET"]),
         *(route for chapter in _CHAPTERS for route in chapter(server)),
-        Route("/problems", _problems(server), methods=["GET"]),
         Route("/static/{name}", _file, methods=["GET"]),
     ]
