@@ -33,6 +33,7 @@ from discreet.server.datasets import DatasetShelf
 from discreet.server.health import Readiness
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
+from discreet.server.operations_log import OperationsLog
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
 from discreet.server.sign_in.oidc import OidcProvider
 from discreet.server.state_store import ServerState
@@ -75,9 +76,11 @@ class Server:
         secure: bool = False,
         plans: Any = None,
         oidc: OidcProvider | None = None,
+        log: OperationsLog | None = None,
     ) -> None:
         self.plans = plans  # those that whoever runs the server named, as `PlacedPlans`
         self.state, self.accounts, self.shelf, self.jobs = state, accounts, shelf, jobs
+        self.log = log or OperationsLog("off")
         self.oidc = oidc  # the provider that people sign in by, if there is one
         self.secure = secure  # whether cookies go over TLS only
         self.readiness = Readiness(state, shelf)

@@ -409,15 +409,19 @@ class Jobs:
                     raise
             time.sleep(_WRITE_AGAIN)
 
-    def stop(self) -> None:
-        """Let running jobs end; those that wait stay on record, and are run by the next server."""
+    def stop(self, *, within: float | None = None) -> None:
+        """Let running jobs end at their declared times; those that wait are run by the next server.
+
+        So is what has not ended within some seconds: the ledger knows what was charged and read.
+        """
+        until = None if within is None else time.monotonic() + within
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         *slots, looks = self._threads
         for thread in slots:
             if thread.ident is not None:
-                thread.join()
+                thread.join(None if until is None else max(0.0, until - time.monotonic()))
         self._ended.set()
         if looks.ident is not None:
             looks.join()

@@ -51,6 +51,7 @@ class ServerSettings:
     key: Path | None = None
     behind_proxy: bool = False
     oidc: Path | None = None  # the file of a provider that people sign in by
+    log: str = "off"  # what is said on standard error: json, text or off
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
     plans: tuple[Path, ...] = ()  # release plans of the data sets
 
@@ -123,17 +124,21 @@ def opened_server(
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
     from discreet.server.jobs import Jobs
+    from discreet.server.operations_log import OperationsLog
     from discreet.server.plan_jobs import PlacedPlans
     from discreet.server.state_store import opened_state
     from discreet.server.work import job_runners
 
     with ExitStack() as opened:
+        log = OperationsLog(settings.log)
+        opened.callback(log.stop)
         state = opened_state(settings.state, anchor=settings.state_anchor)
         opened.callback(state.close)
         state.take_alone()
         if not state.decisions_hold():
             raise Refused(f"the log of decisions in {state.name} was changed: nothing is served from it")
         state.check_anchored()
+        state.heard = log.decided
         shelf = open_shelf(policies, settings.answer_after)
         opened.callback(shelf.close)
         accounts = Accounts(state)
@@ -144,10 +149,15 @@ def opened_server(
         plans = PlacedPlans(settings.plans, shelf)
         kinds, workers = job_runners(plans), settings.workers
         jobs = Jobs(state, shelf, accounts, workers=workers, gate=gate, kinds=kinds, **clocks)
-        opened.callback(jobs.stop)
+        opened.callback(jobs.stop, within=_stop_within(shelf))
         provider = _provider(settings.oidc)
         secure, limits = settings.is_private, limits or HttpLimits()
-        yield Server(state, accounts, shelf, jobs, limits, secure=secure, plans=plans, oidc=provider)
+        yield Server(state, accounts, shelf, jobs, limits, secure=secure, plans=plans, oidc=provider, log=log)
+
+
+def _stop_within(shelf: Any) -> float:
+    """Return for how long releases that run may go on when the server stops: two of the longest declared times."""
+    return 2 * max(float(one.answer_after) for one in shelf) + 10
 
 
 def _provider(file: Path | None) -> Any:
@@ -197,12 +207,25 @@ def listen(server: Any, settings: ServerSettings, ready: Callable[[str], None]) 
     import uvicorn
 
     _outlive_who_hangs_up()
+    _stop_calmly()
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     bound = socket.create_server((settings.host, settings.port), family=family)
     config = web_config(web_app(server, settings), settings)
     server.jobs.start()
-    ready(settings.address(bound.getsockname()[1]))
+    address = settings.address(bound.getsockname()[1])
+    ready(address)
+    server.log.say("start", address=address, datasets=[one.name for one in server.shelf])
     uvicorn.Server(config).run(sockets=[bound])
+    server.log.say("stopping")
+
+
+def _stop_calmly() -> None:
+    """Let SIGTERM stop the server and nothing more: uvicorn raises it again when it is done, before releases end."""
+    import signal
+    from threading import current_thread, main_thread
+
+    if current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: None)
 
 
 def _outlive_who_hangs_up() -> None:

@@ -100,6 +100,8 @@ class ServerState(ABC):
         self._head: Head | None = None  # what is to be anchored when the change is committed
         self._anchor: Anchor | None = None
         self._restores = self._is_new = False
+        self.heard: Callable[[Sequence[Any]], None] | None = None  # who is told of decisions once they are on record
+        self._said: list[Sequence[Any]] = []
 
     # --- what a store brings ---
 
@@ -213,11 +215,15 @@ class ServerState(ABC):
                 self._end("COMMIT")
             except BaseException:
                 self._head = None
+                self._said = []
                 self._end("ROLLBACK")
                 raise
             finally:
                 self._is_changing = False
             self._anchor_head()
+            said, self._said = self._said, []
+            for decision in said if self.heard is not None else ():
+                self.heard(decision)  # type: ignore[misc]
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         """Return all rows of a query; a row is read by names of columns."""
@@ -245,6 +251,7 @@ class ServerState(ABC):
             hashed = _chained(before, said)
             change.execute("INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*said, hashed))
             self._head = Head(number, hashed)
+            self._said.append(said)
 
     def decisions(
         self, *, before: int | None = None, most: int = 100, only: Iterable[str] | None = None

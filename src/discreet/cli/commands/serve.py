@@ -64,6 +64,9 @@ def serve(
     oidc: Annotated[
         Path | None, typer.Option("--oidc", help="A file about a provider (OpenID Connect) that people sign in by.")
     ] = None,
+    log: Annotated[
+        str, typer.Option("--log", help="What is said on standard error, for each decision: json, text or off.")
+    ] = "text",
     check: Annotated[bool, typer.Option("--check", help="Open and verify everything, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,6 +78,6 @@ def serve(
     place |= {"names": tuple(name or ()), "workers": workers}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
-    place |= {"plans": tuple(plan or ()), "oidc": oidc}
+    place |= {"plans": tuple(plan or ()), "oidc": oidc, "log": log}
     settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
     run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)
