@@ -200,7 +200,7 @@ class TestBudget:
         ("shares", "left", "today", "said"),
         [
             ({"2026-01-01": 0.1}, 0.9, date(2026, 1, 10), "until about 2026-04-10"),
-            ({"2026-01-01": 0.1}, 0.9, date(2026, 1, 1), "of today what is left lasts until about 2026-01-10"),
+            ({"2026-01-01": 0.1}, 0.9, date(2026, 1, 3), "the last 3 days what is left lasts until about 2026-01-30"),
             (
                 {"2025-01-01": 0.1, "2026-01-01": 0.4},
                 0.6,
@@ -208,13 +208,16 @@ class TestBudget:
                 "the last 30 days what is left lasts until",
             ),
             ({"2025-01-01": 0.1}, 0.9, date(2026, 1, 1), "Nothing was spent in the last 30 days"),
-            ({"2026-01-01": 1e-7}, 0.9, date(2026, 1, 1), "more than a hundred years"),
-            ({"2026-01-01": 1.0}, 0.0, date(2026, 1, 1), "until about 2026-01-01"),
+            ({"2026-01-01": 1e-7}, 0.9, date(2026, 1, 9), "more than a hundred years"),
+            ({"2026-01-01": 1.0}, 0.0, date(2026, 1, 9), "until about 2026-01-09"),
         ],
     )
     def test_how_long_it_lasts(self, shares, left, today, said):
         assert said in forecast(shares, left, today, None)
         assert "your own pace" in forecast(shares, left, today, "ana") or "Nothing" in said
+
+    def test_a_day_or_two_are_no_pace(self):
+        assert forecast({"2026-01-01": 0.5}, 0.5, date(2026, 1, 2), None) is None
 
     def test_days_are_drawn_for_at_most_a_year(self):
         found = daily({"2020-01-01": 0.1, "2026-01-01": 0.5}, date(2026, 1, 3))

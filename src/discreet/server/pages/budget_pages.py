@@ -20,7 +20,8 @@ from discreet.server.problems import Problem, problem_of
 
 __all__ = ["budget_routes", "daily", "forecast"]
 
-_ON_A_PAGE, _RECENT = 25, 30  # charges, and days of which the pace is taken
+_ON_A_PAGE = 25  # charges
+_LEAST, _RECENT = 3, 30  # days of which a pace is taken
 _MOST_DAYS, _LONGEST = 366, 36_525  # that are drawn, and that are told
 
 
@@ -84,12 +85,13 @@ def _drawn(shares: dict[str, float], today: date, only: str | None) -> Markup:
 
 
 def forecast(shares: dict[str, float], left: float, today: date, only: str | None) -> str | None:
-    """Say until when the rest lasts at the pace of the last days; None where nothing was spent in them."""
+    """Say until when the rest lasts at the pace of the last days; None before there are some."""
     course = daily(shares, today)[-_RECENT - 1 :]
     days = len(course) - 1
-    pace = (course[-1][1] - course[0][1]) / days if days else 0.0
-    span = f"the last {days} days" if days > 1 else "today"
-    whose = "your own pace" if only else "the pace"
+    if days < _LEAST:
+        return None
+    pace = (course[-1][1] - course[0][1]) / days
+    span, whose = f"the last {days} days", "your own pace" if only else "the pace"
     if pace <= 0:
         return f"Nothing was spent in {span}: at this pace it lasts."
     lasts = math.floor(left / pace)

@@ -14,11 +14,13 @@ from typing import Any, final
 from urllib.parse import parse_qs, quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from discreet.formatting import printable
+from discreet.pages import kit
 from discreet.server.accounts import Caller
 from discreet.server.app import Server
 from discreet.server.datasets import ServedDataset
@@ -46,6 +48,7 @@ def _templates() -> Environment:
     loaded = PackageLoader("discreet.server", "templates")
     made = Environment(loader=loaded, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     made.filters["plain"] = lambda text: printable(str(text))
+    made.filters["prose"] = lambda text: Markup(kit.prose(str(text)))  # Escaped by the kit.
     made.filters["lines"] = lambda text: "\n".join(map(printable, str(text).splitlines()))
     made.filters["one_line"] = lambda text: printable(" ".join(str(text).split()))
     made.filters["address"] = lambda text: quote(str(text), safe="")
