@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -17,10 +18,16 @@ STARTS = 240.0  # seconds that a server has to start: the machine may be busy
 
 
 def free_port() -> int:
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))
-        port: int = bound.getsockname()[1]
-        return port
+    """A port that nobody gets by asking for any: else a client that tries while the server is down is its own peer."""
+    chance = random.SystemRandom()
+    while True:
+        port = chance.randrange(20_000, 30_000)
+        with socket.socket() as bound:
+            try:
+                bound.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 class ServerProcess:

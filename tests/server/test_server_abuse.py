@@ -276,7 +276,7 @@ def test_every_rewrite_is_charged_or_the_very_same_answer(tmp_path, almost_free,
     file = tmp_path / "one.toml"
     file.write_text('version = "1"\n' + file.read_text())
     with running(tmp_path, names=("one",)) as world:
-        client, seen, charged = world.client("analyst"), set(), 0
+        client, seen, charged, done = world.client("analyst"), set(), 0, 0
         for sql in rewrites(many):
             said = client.post("/v1/datasets/one/releases?wait=60", json={"sql": sql, "epsilon": "1e-14"}).json()
             now = client.get("/v1/datasets/one/budget").json()["charges"]
@@ -285,10 +285,10 @@ def test_every_rewrite_is_charged_or_the_very_same_answer(tmp_path, almost_free,
                 continue
             assert said["state"] == "done", said
             assert (now == charged + 1) == (values(said) not in seen)
-            charged = now
+            charged, done = now, done + 1
             seen.add(values(said))
-        assert len(seen) == charged
-        assert charged > many // 3
+        assert len(seen) == charged > 5
+        assert done > many // 2
 
 
 @pytest.mark.long

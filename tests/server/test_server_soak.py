@@ -8,14 +8,17 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
+from contextlib import ExitStack
 
 import pytest
+from postgres_cluster import own_cluster
 from server_load import Load, Reckoning, percentiles
 from server_process import ServerProcess
 from server_world import CLINICS, POLICY, prepare
+from system_parts import needs_postgres
 
 from discreet.server.accounts import AccountRole, Accounts
-from discreet.server.state_file import StateFile
+from discreet.server.state_store import opened_state
 
 pytestmark = pytest.mark.soak
 MINUTES = float(os.environ.get("DISCREET_LOAD_MINUTES", "10"))
@@ -56,21 +59,35 @@ def judged(load, reckoning):
     return reckoning.complaints(load.analysts)
 
 
-def test_nothing_is_overspent_or_lost_on_sqlite(tmp_path):
-    policies(tmp_path, {"one": "one.ledger", "two": "two.ledger"})
-    state = StateFile(tmp_path / "server.db")
-    tokens = accounts(state, [f"ana{number}" for number in range(ANALYSTS)])
-    state.close()
-    with ServerProcess(tmp_path, answer_after=DECLARED, workers=12) as server:
-        load = Load(tmp_path, [server], tokens, tuple(DECLARED), MINUTES)
+@pytest.mark.parametrize(
+    ("kind", "many"),
+    [
+        ("sqlite", 1),
+        pytest.param("postgresql", 1, marks=needs_postgres),
+        pytest.param("postgresql", 2, marks=needs_postgres),
+    ],
+    ids=["sqlite", "postgresql", "two servers"],
+)
+def test_nothing_is_overspent_or_lost(tmp_path, monkeypatch, kind, many):
+    """C24, C44: overspent 0, answers lost 0, memory grows by less than a twentieth."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    with ExitStack() as opened:
+        place, ledgers = str(tmp_path / "server.db"), {name: f"{name}.ledger" for name in DECLARED}
+        if kind == "postgresql":
+            dsn = opened.enter_context(opened.enter_context(own_cluster()).database())
+            place, ledgers = f"{dsn}?schema=state", {name: f"{dsn}?schema=ledger_{name}" for name in DECLARED}
+        policies(tmp_path, ledgers)
+        state = opened_state(place)
+        opened.callback(state.close)
+        tokens = accounts(state, [f"ana{number}" for number in range(ANALYSTS)])
+        said = {"answer_after": DECLARED, "workers": 12 // many, "state": place}
+        servers = [opened.enter_context(ServerProcess(tmp_path, **said)) for _ in range(many)]
+        load = Load(tmp_path, servers, tokens, tuple(DECLARED), MINUTES)
         load.run()
-        server.stop()
-        server.start()  # Whatever still waited is run by the next.
-        state = StateFile(tmp_path / "server.db")
         settled(state)
-        server.stop()
-    reckoning = Reckoning.of(tmp_path, tuple(DECLARED), state.rows)
-    state.close()
+        for server in servers:
+            server.stop()
+        reckoning = Reckoning.of(tmp_path, tuple(DECLARED), state.rows)
     assert judged(load, reckoning) == []
     assert load.growth < 0.05
     assert load.kills["server"] > 0
