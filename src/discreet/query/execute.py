@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.mechanisms.grid import compact, wide
+from discreet.privacy.not_private import NotPrivate
 from discreet.query.bounding.aggregation import Tally
 from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import FinalDraft, Number, NumberNoise, TallySpec
 
-__all__ = ["draw", "exact_numbers"]
+__all__ = ["draw", "exact_numbers", "without_noise"]
 
 Rows: TypeAlias = NDArray[np.int64]
 T = TypeVar("T")
@@ -32,6 +33,20 @@ def draw(draft: FinalDraft, tallied: ExactCounts) -> ReleasedNumbers:
     kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
     chosen = [pick(draft, place, values, shown) for place, values in enumerate(kept)]
     return ReleasedNumbers(numbers, tuple(chosen), _keys(draft, tallied, shown), shown.size)
+
+
+def without_noise(draft: FinalDraft, tallied: ExactCounts) -> NotPrivate[ReleasedNumbers]:
+    """Return the numbers of every group that somebody is in, without noise: for whoever holds the data, never released.
+
+    Rows are bounded as they are for an answer, so that this is what its noise is added to.
+    """
+    if draft.picks:
+        raise RuntimeError("what is chosen at random has no exact form")
+    listed = draft.noising.selection is None
+    there = np.arange(tallied.groups) if listed else np.flatnonzero(_there(tallied.tally.rows) > 0)
+    shown = there.astype(np.int64)
+    numbers = tuple(compact(wide(column[shown])) for column in exact_numbers(draft, tallied.tally))
+    return NotPrivate(ReleasedNumbers(numbers, (), _keys(draft, tallied, shown), shown.size))
 
 
 def _noisy(one: NumberNoise, exact: NDArray[Any]) -> NDArray[Any]:

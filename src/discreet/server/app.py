@@ -77,7 +77,9 @@ class Server:
         plans: Any = None,
         oidc: OidcProvider | None = None,
         log: OperationsLog | None = None,
+        exact_looks: bool = False,
     ) -> None:
+        self.exact_looks = exact_looks  # whether those who hold the data may look at exact results
         self.plans = plans  # those that whoever runs the server named, as `PlacedPlans`
         self.state, self.accounts, self.shelf, self.jobs = state, accounts, shelf, jobs
         self.log = log or OperationsLog("off")

@@ -54,6 +54,7 @@ class ServerSettings:
     log: str = "off"  # what is said on standard error: json, text or off
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
     plans: tuple[Path, ...] = ()  # release plans of the data sets
+    exact_looks: bool = False  # whether those who hold the data may look at exact results
 
     def __post_init__(self) -> None:
         if (self.certificate is None) != (self.key is None):
@@ -143,16 +144,16 @@ def opened_server(
         opened.callback(shelf.close)
         accounts = Accounts(state)
         nobodys_password()
-        declared = settings.approvals or ApprovalLimits()
-        declared.check(one.name for one in shelf)
-        gate = ApprovalGate(state, shelf, accounts, declared)
+        above = settings.approvals or ApprovalLimits()
+        above.check(one.name for one in shelf)
+        gate = ApprovalGate(state, shelf, accounts, above)
         plans = PlacedPlans(settings.plans, shelf)
         kinds, workers = job_runners(plans), settings.workers
         jobs = Jobs(state, shelf, accounts, workers=workers, gate=gate, kinds=kinds, **clocks)
         opened.callback(jobs.stop, within=_stop_within(shelf))
         provider = _provider(settings.oidc)
-        secure, limits = settings.is_private, limits or HttpLimits()
-        yield Server(state, accounts, shelf, jobs, limits, secure=secure, plans=plans, oidc=provider, log=log)
+        declared: dict[str, Any] = {"secure": settings.is_private, "plans": plans, "exact_looks": settings.exact_looks}
+        yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), oidc=provider, log=log, **declared)
 
 
 def _stop_within(shelf: Any) -> float:

@@ -67,6 +67,9 @@ def serve(
     log: Annotated[
         str, typer.Option("--log", help="What is said on standard error, for each decision: json, text or off.")
     ] = "text",
+    exact_looks: Annotated[
+        bool, typer.Option("--allow-exact-looks", help="Let those who hold the data look at exact results, logged.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Open and verify everything, then end.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -75,7 +78,7 @@ def serve(
     from discreet.server.listener import ServerSettings
 
     place: dict[str, Any] = {"state": state, "state_anchor": state_anchor, "host": host, "port": port}
-    place |= {"names": tuple(name or ()), "workers": workers}
+    place |= {"names": tuple(name or ()), "workers": workers, "exact_looks": exact_looks}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
     place |= {"plans": tuple(plan or ()), "oidc": oidc, "log": log}

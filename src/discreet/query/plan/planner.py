@@ -12,12 +12,13 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import exponent, significant_up
 from discreet.privacy.event_tree import leaves
 from discreet.privacy.events import GDP, Composed, Event, Gaussian, Repeated
+from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import Relation
 from discreet.query import execute
 from discreet.query.ast import OutputColumn, Query, ReleasedMeasure, is_private, unit_of
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import ExactCounts, Stage, StageKey
-from discreet.query.plan.answers import deviations, needs_rows, predicted, variances
+from discreet.query.plan.answers import ReleasedNumbers, deviations, needs_rows, predicted, variances
 from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import (
     MOST_EPSILON,
@@ -175,7 +176,14 @@ class PricedQuery:
 
     def draw(self, tallied: ExactCounts) -> ReleaseTable:
         """Add noise. The charge is the caller's, and comes first; what is drawn is shown once or not at all."""
-        columns, rows = columns_of(self.draft, execute.draw(self.draft, tallied))
+        return self._table(execute.draw(self.draft, tallied))
+
+    def without_noise(self, tallied: ExactCounts) -> NotPrivate[ReleaseTable]:
+        """Return what noise would be added to, for whoever holds the data. What it says of errors is of an answer."""
+        return NotPrivate(self._table(execute.without_noise(self.draft, tallied).value))
+
+    def _table(self, numbers: ReleasedNumbers) -> ReleaseTable:
+        columns, rows = columns_of(self.draft, numbers)
         return ReleaseTable(
             columns=columns,
             rows_shown=rows,

@@ -8,10 +8,12 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, final
 
+from discreet.custodian_debug import ConstantFailure
 from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.formatting import printable
 from discreet.ledger.charge_record import Charge
 from discreet.privacy.events import Event
+from discreet.privacy.not_private import NotPrivate
 from discreet.query.ast import Expression, KeyValue, Query, Source, table_column
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
@@ -158,6 +160,23 @@ class Plan:
             engine.close()
         drawn = self._asked.priced.draw(tallied)
         return self._labelled(replace(drawn, notes=(DUMMY_NOTE, *drawn.notes)))
+
+    def exact_look(self) -> NotPrivate[ReleaseTable]:
+        """Answer without noise and without a charge, for whoever holds the data: never to be released.
+
+        What is decided after it is not covered by any guarantee of answers. A failure is constant here, too.
+        """
+        self._desk.check_open()
+        priced = self._asked.priced
+        if priced.draft.picks:
+            raise Refused(
+                "medians, quantiles and most frequent values are chosen at random, and have no exact form here",
+                way_out="leave them out of the question",
+            )
+        with ConstantFailure():
+            self._desk.engine.check_unchanged()
+            tallied = self._desk.engine.run(priced.stage, deadline=Deadline.after(self._desk.seconds))
+            return priced.without_noise(tallied)
 
     def release(self) -> ReleaseTable:
         """Pay, read, draw, store and return the answer; or return the one that was stored, for free."""

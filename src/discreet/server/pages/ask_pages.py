@@ -222,6 +222,7 @@ def _one_release(visit: Visit) -> Response:
     said = {"dataset": job.dataset, **offer_words(job.question)}
     told: dict[str, Any] = {"again": "/ask?" + urlencode(said), "said": said, "link": _link(visit, job.id)}
     told |= {"snippet": python_snippet(_link(visit), job.dataset, job.question), "after": _after(visit, job)}
+    told["exact"] = visit.server.exact_looks and visit.caller.may("exact look") and job.kind == "question"
     return visit.page("release.html", job=job, table=table, problem=problem, **told)
 
 

@@ -22,6 +22,7 @@ from discreet.server.pages.help_pages import help_routes
 from discreet.server.pages.lab_pages import lab_routes
 from discreet.server.pages.oidc_pages import oidc_routes
 from discreet.server.pages.release_pages import release_routes
+from discreet.server.pages.exact_pages import exact_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import problem_page
@@ -39,6 +40,7 @@ _CHAPTERS = (
     lab_routes,
     help_routes,
     saved_routes,
+    exact_routes,
     sign_in_routes,
     admin_routes,
     device_routes,
