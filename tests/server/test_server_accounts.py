@@ -38,6 +38,7 @@ ALLOWED = {
     "approve": {"owner", "custodian"},
     "withdraw": {"owner", "custodian", "analyst", "agent"},
     "exact look": {"owner", "custodian"},
+    "data": {"owner", "custodian"},
     "log": {"owner", "auditor"},
     "questions": {"owner", "custodian", "analyst", "auditor", "reader"},
     "save": {"owner", "custodian", "analyst"},
@@ -47,7 +48,7 @@ ALLOWED = {
     "tokens": {"owner", "custodian", "analyst", "auditor", "reader"},
     "device": {"owner", "custodian", "analyst", "auditor", "agent", "reader"},
 }
-PAGES_ONLY = {"exact look"}  # what a token cannot do
+PAGES_ONLY = {"exact look", "data"}  # what a token cannot do
 ROLES = sorted(role.value for role in AccountRole)
 # Those about a data set.
 PAGES = {"/ask": "estimate", "/budget": "budget", "/releases/{id}": "releases", "/questions": "questions"}
@@ -177,6 +178,7 @@ class TestMatrix:
         rest = {"/", "/login", "/logout", "/problems", "/static/{name}", "/account", "/approvals", "/approvals/{id}"}
         rest |= {"/lab", "/lab/attacks", "/help"}  # for everybody who is signed in: tests of the lab and of help
         rest |= {"/releases/{id}/exact"}  # in test_server_exact_looks.py
+        rest |= {"/data", "/data/{dataset}"}  # in test_server_data.py
         assert found == rest | {*PAGES, *FORMS, *ADMIN, *OPEN}
 
     @pytest.mark.long

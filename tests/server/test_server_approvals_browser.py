@@ -142,3 +142,38 @@ def test_who_asked_has_no_button_and_its_form_is_refused(tmp_path, chromium):
         assert server.shelf["one"].session.spent.charges == 0
         cem.context.close()
     assert [text for text in told if "403" not in text] == []
+
+
+def test_a_custodian_adds_a_table_and_looks_at_an_exact_result(tmp_path, chromium):
+    """Draft, difference, save, ask, look; at the width of a phone, in the dark, by what the pages offer."""
+    told = []
+    with listening(tmp_path, data_folder=tmp_path, exact_looks=True) as (_, address, invited):
+        (tmp_path / "fresh.csv").write_bytes((tmp_path / "visits.csv").read_bytes())
+        narrow = {"viewport": {"width": 360, "height": 800}, "color_scheme": "dark"}
+        cem = visiting(chromium, address, invited["cem"], told, **narrow)
+        cem.goto(f"{address}/data")
+        seen(cem, "data")
+        cem.select_option("#table", "fresh.csv")
+        for name, said in (("dataset", "fresh"), ("unit", "patient"), ("epsilon", "3")):
+            cem.fill(f"#{name}", said)
+        cem.click("text=Draft a policy")
+        seen(cem, "draft")
+        cem.fill("#text", cem.input_value("#text").replace("high = 100", "high = 120"))
+        cem.click("button[value=check]")
+        seen(cem, "difference")
+        cem.click("button[value=save]")
+        cem.wait_for_url("**/data/fresh")
+        cem.set_viewport_size({"width": 1200, "height": 800})
+        seen(cem, "policy")
+        cem.goto(f"{address}/ask?dataset=fresh")
+        cem.click("button[value=release]")
+        cem.wait_for_selector("table.answer", timeout=240_000)
+        cem.click("text=look at the exact result")
+        seen(cem, "exact-before")
+        cem.fill("#dataset", "fresh")
+        cem.click(".verdict button")
+        cem.wait_for_selector("table.exact")
+        seen(cem, "exact")
+        assert "not covered by the guarantee" in cem.inner_text("main")
+        cem.context.close()
+    assert told == []

@@ -86,7 +86,7 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
             policies = [folder / "policy.toml"]
             settings = replace(settings, state=folder / "server.db", answer_after=DEMO_TIMES)
             settings = replace(settings, plans=(folder / "plans" / "plan.toml",))
-        files = policy_files(policies)
+        files = policy_files([*policies, *_saved_policies(settings.data_folder)])
         read = [read_any_policy(file) for file in files]
         settings = replace(settings, plans=(*settings.plans, *filter(_is_released, files)))
         server = opened.enter_context(opened_server(read, settings))
@@ -101,6 +101,13 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
             note("stop it with Ctrl-C; releases that are under way end first")
 
         listen(server, settings, ready)
+
+
+def _saved_policies(folder: Path | None) -> list[Path]:
+    """Return what was saved on the page of data before."""
+    from discreet.server.policy_editing import PolicyFolder
+
+    return [] if folder is None else list(PolicyFolder(folder).policies().values())
 
 
 def _first_run(accounts: Accounts) -> str | None:

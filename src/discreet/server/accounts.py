@@ -78,6 +78,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "approval": Operation(_HOLDING, "read"),
     "approve": Operation(_HOLDING, "approve"),
     "withdraw": Operation(_ASKING, "release"),
+    "data": Operation(_HOLDING, "approve"),  # in a browser only
     "exact look": Operation(_HOLDING, "approve"),  # in a browser only
     "log": Operation(frozenset({AccountRole.OWNER, AccountRole.AUDITOR}), "audit"),
     # What others typed is not for programs that follow texts: agents see no saved questions.

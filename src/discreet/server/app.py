@@ -34,6 +34,7 @@ from discreet.server.health import Readiness
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
 from discreet.server.operations_log import OperationsLog
+from discreet.server.policy_editing import PolicyFolder
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
 from discreet.server.sign_in.oidc import OidcProvider
 from discreet.server.state_store import ServerState
@@ -78,7 +79,9 @@ class Server:
         oidc: OidcProvider | None = None,
         log: OperationsLog | None = None,
         exact_looks: bool = False,
+        data: PolicyFolder | None = None,
     ) -> None:
+        self.data = data  # the folder whose tables can be declared on a page
         self.exact_looks = exact_looks  # whether those who hold the data may look at exact results
         self.plans = plans  # those that whoever runs the server named, as `PlacedPlans`
         self.state, self.accounts, self.shelf, self.jobs = state, accounts, shelf, jobs

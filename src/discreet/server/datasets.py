@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from fractions import Fraction
 from pathlib import Path
+from threading import Lock
 from typing import Any, cast, final
 
 from discreet.errors import DiscreetError, InvalidParameter
@@ -37,6 +38,7 @@ __all__ = [
     "DatasetShelf",
     "ServedDataset",
     "in_memory",
+    "open_dataset",
     "open_shelf",
     "sample_question",
     "trial_seconds",
@@ -49,6 +51,7 @@ _PLAIN = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 _BEFORE_ITS_TIME = ("already paid", "asked before")
 _TRIAL_ROWS = 100_000  # where the policy does not say how many there are
 _LEAST_SECONDS = 1.0
+_MOST_RETIRED = 50  # data sets that were replaced since the start
 # Where nobody declared them: constants, since what such a job takes follows from more than a trial could try.
 KIND_SECONDS: Mapping[str, float] = {"plan": 60.0, "profile": 60.0, "synth": 300.0, "train": 60.0}
 _WORKING_PART = 0.8  # of the declared time is for reading; the rest for drawing, storing and a worker that is killed
@@ -204,6 +207,18 @@ class DatasetShelf:
 
     def __init__(self, served: Sequence[ServedDataset]) -> None:
         self._served = {one.name: one for one in served}
+        self._retired: list[ServedDataset] = []  # Releases that are under way still read from these.
+        self._changes = Lock()
+
+    def put(self, one: ServedDataset) -> None:
+        """Serve a data set from now on, instead of the one of its name if there is one."""
+        with self._changes:
+            old = self._served.get(one.name)
+            if old is not None:
+                if len(self._retired) >= _MOST_RETIRED:
+                    raise Problem("unavailable", "too many policies were changed since the server was started")
+                self._retired.append(old)
+            self._served = {**self._served, one.name: one}  # Whoever goes through the old ones is not disturbed.
 
     def __iter__(self) -> Any:
         return iter(self._served.values())
@@ -216,7 +231,7 @@ class DatasetShelf:
 
     def close(self) -> None:
         """Let go of all data and ledgers."""
-        for one in self._served.values():
+        for one in (*self._served.values(), *self._retired):
             one.session.close()
 
 
@@ -241,6 +256,15 @@ def open_shelf(policies: Sequence[Policy], answer_after: Mapping[str, float]) ->
         DatasetShelf(served).close()
         raise
     return DatasetShelf(served)
+
+
+def open_dataset(policy: Policy, like: ServedDataset | None) -> ServedDataset:
+    """Open a data set whose policy is new, with the times of the one that it replaces."""
+    if like is None:
+        with Session.from_policy(in_memory(policy), principal="trial"):
+            pass  # What cannot be opened leaves no ledger behind.
+        return _served(policy, None, dict.fromkeys(KIND_SECONDS))
+    return _served(policy, like.answer_after, {kind: like.times.get(kind) for kind in KIND_SECONDS})
 
 
 def _served(policy: Policy, said: float | None, kinds: Mapping[str, float | None]) -> ServedDataset:

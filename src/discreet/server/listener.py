@@ -54,6 +54,7 @@ class ServerSettings:
     log: str = "off"  # what is said on standard error: json, text or off
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
     plans: tuple[Path, ...] = ()  # release plans of the data sets
+    data_folder: Path | None = None  # whose tables can be declared on a page
     exact_looks: bool = False  # whether those who hold the data may look at exact results
 
     def __post_init__(self) -> None:
@@ -110,7 +111,7 @@ def policy_files(places: Sequence[Path]) -> list[Path]:
         found += sorted(place.glob("*.toml")) if place.is_dir() else [place]
     if not found:
         raise InvalidParameter("no policy was named: say --policy FILE, several times or for a folder, or --demo")
-    return found
+    return list({file.resolve(): file for file in found}.values())
 
 
 @contextmanager
@@ -127,6 +128,7 @@ def opened_server(
     from discreet.server.jobs import Jobs
     from discreet.server.operations_log import OperationsLog
     from discreet.server.plan_jobs import PlacedPlans
+    from discreet.server.policy_editing import PolicyFolder
     from discreet.server.state_store import opened_state
     from discreet.server.work import job_runners
 
@@ -153,6 +155,7 @@ def opened_server(
         opened.callback(jobs.stop, within=_stop_within(shelf))
         provider = _provider(settings.oidc)
         declared: dict[str, Any] = {"secure": settings.is_private, "plans": plans, "exact_looks": settings.exact_looks}
+        declared["data"] = None if settings.data_folder is None else PolicyFolder(settings.data_folder)
         yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), oidc=provider, log=log, **declared)
 
 

@@ -67,6 +67,10 @@ def serve(
     log: Annotated[
         str, typer.Option("--log", help="What is said on standard error, for each decision: json, text or off.")
     ] = "text",
+    data_folder: Annotated[
+        Path | None,
+        typer.Option("--data-folder", help="A folder whose tables custodians may declare on a page; served, too."),
+    ] = None,
     exact_looks: Annotated[
         bool, typer.Option("--allow-exact-looks", help="Let those who hold the data look at exact results, logged.")
     ] = False,
@@ -81,6 +85,6 @@ def serve(
     place |= {"names": tuple(name or ()), "workers": workers, "exact_looks": exact_looks}
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
-    place |= {"plans": tuple(plan or ()), "oidc": oidc, "log": log}
+    place |= {"plans": tuple(plan or ()), "oidc": oidc, "log": log, "data_folder": data_folder}
     settings = ServerSettings(**place, **tls, answer_after=answer_times(answer_after or ()), approvals=limits)
     run_server(policy or [], settings, demo=demo, check=check, as_json=as_json)

@@ -23,7 +23,7 @@ from discreet.server.pages.visit import Visit, visited
 from discreet.server.problems import Problem, problem_of
 from discreet.server.question_api import seen_job
 
-__all__ = ["exact_routes"]
+__all__ = ["NOT_COVERED", "exact_routes"]
 
 NOT_COVERED = (
     "What you decide after this look is not covered by the guarantee: a release that is asked, changed or held back "

@@ -17,12 +17,13 @@ from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
 from discreet.server.pages.budget_pages import budget_routes
 from discreet.server.pages.build_pages import build_routes
+from discreet.server.pages.data_pages import data_routes
 from discreet.server.pages.device_pages import device_routes
+from discreet.server.pages.exact_pages import exact_routes
 from discreet.server.pages.help_pages import help_routes
 from discreet.server.pages.lab_pages import lab_routes
 from discreet.server.pages.oidc_pages import oidc_routes
 from discreet.server.pages.release_pages import release_routes
-from discreet.server.pages.exact_pages import exact_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import problem_page
@@ -40,6 +41,7 @@ _CHAPTERS = (
     lab_routes,
     help_routes,
     saved_routes,
+    data_routes,
     exact_routes,
     sign_in_routes,
     admin_routes,
