@@ -424,8 +424,7 @@ class RemoteDataset:
         """Say what may be asked: tables, columns, what is publicly known of them, whom is protected, what is left."""
         tables = [_described(table) for table in self.tables.values()]
         about = f"{self.name}: protects {self.protects} ({self.relation}); {self._facts.budget}"
-        lines = [f"{table.title}\n" + "\n".join(f"  {'  '.join(row)}" for row in table.rows) for table in tables]
-        text = "\n".join([*lines, plain_text(about), self.money()])
+        text = "\n".join([*map(_aligned, tables), plain_text(about), self.money()])
         return Described(text, (*tables, DescribedTable(printable(about), (), (("budget", self.money()),))))
 
     def __repr__(self) -> str:
@@ -433,6 +432,12 @@ class RemoteDataset:
 
     def _repr_html_(self) -> str:
         return self.describe()._repr_html_()
+
+
+def _aligned(table: DescribedTable) -> str:
+    widths = [max(map(len, column)) for column in zip(*table.rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in table.rows)
+    return "\n".join([table.title, *(f"  {line}" for line in lines)])
 
 
 def _described(table: RemoteTable) -> DescribedTable:

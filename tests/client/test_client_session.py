@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from client_world import Listening
@@ -319,3 +322,12 @@ class TestCodes:
         monkeypatch.setattr(http_client, "_LONGEST_LOGIN", 1.5)
         with pytest.raises(dp.NotAuthorised, match="in time"):
             connect(served.address, show_code=lambda told: None)
+
+
+@pytest.mark.slow
+def test_the_example_starts_a_server_and_asks_it(tmp_path):
+    file = Path(__file__).parents[2] / "examples" / "ask_a_server.py"
+    done = subprocess.run([sys.executable, str(file), str(tmp_path)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    for told in ("ε = 0.5", "DUMMY", "Harbour", "7 more like the last charge", "rows themselves are never shown"):
+        assert told in done.stdout
