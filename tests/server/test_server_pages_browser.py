@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from server_world import GROUPED, SAVE, prepare, running
+from server_world import GROUPED, SAVE, once_known, prepare, running
 from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
 
 from discreet.server.approvals import ApprovalLimits
@@ -182,6 +182,30 @@ def test_every_role_has_the_links_that_it_may_follow(site):
             assert client.get(link).status_code == 200, (role, link)
     assert "/ask" not in re.findall(r'href="(/[a-z]*)"', bar)  # A reader's.
     assert "<nav" in site.client().get("/login").text or "/ask" not in site.client().get("/login").text
+
+
+def test_a_page_that_waits_shows_the_answer_by_itself(tmp_path, chromium):
+    """It asks again, and is loaded anew only when it says something else; without scripts the browser reloads it."""
+    prepare(tmp_path)
+    gate = threading.Event()
+
+    def until(moment, known):
+        assert gate.wait(240)
+        once_known(moment, known)
+
+    with contextlib.ExitStack() as opened:
+        world = opened.enter_context(running(tmp_path, names=("one",), until=until))
+        world.address = address = opened.enter_context(listening(world))
+        opened.callback(gate.set)
+        number = world.client("analyst").post("/v1/datasets/one/releases?wait=0", json=GROUPED).json()["id"]
+        with visiting(world, chromium, "analyst") as (page, told):
+            page.goto(f"{address}/releases/{number}")
+            assert "Being answered" in page.inner_text("h1")
+            check_look(page, 1280)
+            assert 'http-equiv="refresh"' in page.locator("noscript").first.inner_html()
+            gate.set()
+            page.wait_for_selector("table.answer", timeout=240_000)
+            assert told == []
 
 
 # --- by keyboard ---

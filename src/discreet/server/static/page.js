@@ -1,6 +1,10 @@
 // Helps those who have JavaScript: every page works without it. Text is only ever set as text.
 import { knownWords, paint } from "./sql.js";
 
+const again = Number(document.querySelector('meta[name="look-again"]')?.content);
+const said = (page) => page.querySelector("main")?.textContent.replace(/\s+/g, " ");
+const before = said(document); // As the server wrote it: what follows adds to it.
+
 // A first-run address has its token behind the #, which no server sees.
 const invitation = document.querySelector("#invitation");
 if (invitation && location.hash.startsWith("#dsc_")) {
@@ -36,3 +40,13 @@ for (const place of document.querySelectorAll(".copied")) {
   });
   place.append(button);
 }
+
+// A page that waits for something asks again, and is shown anew when it says something else.
+async function lookAgain() {
+  const answer = await fetch(location.href).catch(() => null);
+  const text = answer?.ok ? await answer.text() : null;
+  const found = text === null ? before : said(new DOMParser().parseFromString(text, "text/html"));
+  if (found !== before) location.reload();
+  else setTimeout(lookAgain, 1000 * again);
+}
+if (again > 0) setTimeout(lookAgain, 1000 * again);
