@@ -113,7 +113,7 @@ def check_look(page, width):
 def addresses(site):
     """All pages that an owner can open."""
     for route in page_routes(site.server):
-        if "GET" in route.methods:
+        if "GET" in route.methods and not route.path.endswith((".toml", ".ipynb")):  # Files are no pages.
             place = PLACES[route.path](site) if "{" in route.path else route.path
             if place is not None:
                 yield place

@@ -1,5 +1,6 @@
 // Shows the price while one types, on the step of the wizard where that is chosen. Without it a button does the same.
 const form = document.querySelector("#accuracy");
+// What is asked is written on the strip: a field called dataset hides that property of its form.
 const strip = document.querySelector("#told");
 const token = document.querySelector('meta[name="form-token"]')?.content;
 
@@ -33,12 +34,12 @@ function refuse(problem) {
 let asked = 0;
 async function price() {
   const said = new FormData(form);
-  const body = { sql: form.dataset.sql, [said.get("way")]: said.get("amount").trim() };
-  if (form.dataset.intervals) body.quantile_intervals = true;
+  const body = { sql: strip.dataset.sql, [said.get("way")]: said.get("amount").trim() };
+  if (strip.dataset.intervals) body.quantile_intervals = true;
   const expected = Number((said.get("expected") ?? "").trim());
   if (Number.isInteger(expected) && expected > 0) body.expected = expected;
   const mine = ++asked;
-  const answer = await fetch(`/v1/datasets/${encodeURIComponent(form.dataset.dataset)}/estimate`, {
+  const answer = await fetch(`/v1/datasets/${encodeURIComponent(strip.dataset.dataset)}/estimate`, {
     method: "POST",
     headers: { "content-type": "application/json", "x-form-token": token },
     body: JSON.stringify(body),
@@ -55,4 +56,8 @@ if (form && strip && token) {
     clearTimeout(waiting);
     waiting = setTimeout(price, 400);
   });
+  // Somebody may have typed before this was loaded.
+  const chosen = form.elements.namedItem("way").selectedOptions[0];
+  const amount = form.elements.namedItem("amount");
+  if (!chosen?.defaultSelected || amount.value !== amount.defaultValue) price();
 }
