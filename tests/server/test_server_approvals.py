@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import time
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from server_world import COUNT, GROUPED, prepare, running
+from system_parts import needs_postgres
 
 from discreet.errors import InvalidParameter
+from discreet.ledger import Budget
 from discreet.server.accounts import AccountRole
-from discreet.server.approvals import ApprovalBook, ApprovalLimits
+from discreet.server.approvals import ApprovalBook, ApprovalGate, ApprovalLimits
 from discreet.server.approvals_api import ApprovalDetailModel, ApprovalsModel
 from discreet.server.jobs import Jobs
 
@@ -206,8 +209,6 @@ class TestBinding:
 
     def test_these_checks_can_fail(self, limited, monkeypatch):
         """The planted mistake: a gate that looks at nothing runs what nobody approved."""
-        from discreet.server.approvals import ApprovalGate
-
         monkeypatch.setattr(ApprovalGate, "check_may_run", lambda self, job: None)
         number, before = awaiting(limited), charges(limited)
         with limited.server.state.changing() as database:
@@ -240,6 +241,73 @@ class TestBinding:
             answer = world.client("custodian").post(f"/v1/releases/{number}/approve", json={})
             assert (answer.status_code, answer.json()["code"]) == (409, "budget-exceeded")
             assert world.server.jobs.get(number).state == "awaiting"
+
+    @pytest.mark.parametrize("planted", [False, True])
+    def test_a_share_of_a_budget_that_was_raised_meanwhile_is_not_what_was_approved(
+        self, tmp_path, monkeypatch, planted
+    ):
+        """It was ε = 1 when it was asked and approved, and would be ε = 10 when it runs."""
+        prepare(tmp_path, epsilon="10")
+        if planted:
+            monkeypatch.setattr(ApprovalGate, "_costs_the_same", lambda self, job, record: True)
+        with running(tmp_path, names=("one",), approvals=ApprovalLimits.read(["one=0.5"], [])) as world:
+            number = awaiting(world, asked={"sql": COUNT["sql"], "share": "0.1"})
+            world.server.shelf["one"].session.raise_budget(Budget(epsilon=100), reason="a test")
+            ApprovalBook(world.server.state).accept(number, by="somebody")
+            job, spent = finished(world, number), world.server.shelf["one"].session.spent.epsilon
+            assert (job.state, spent) == (("done", 10) if planted else ("failed", 0))
+
+
+@pytest.mark.long
+class TestEveryKind:
+    """Plans, profiles, synthetic rows and models go through the same gate."""
+
+    @pytest.fixture(scope="class")
+    def kinds(self, tmp_path_factory):
+        from test_server_work import prepared
+
+        folder = tmp_path_factory.mktemp("kinds")
+        plan = prepared(folder)
+        with running(folder, plans=(plan,), approvals=ApprovalLimits.read(["one=0.1"], [])) as world:
+            yield world
+
+    def test_all_of_them_wait_and_show_what_they_cost(self, kinds):
+        from test_server_work import KINDS
+
+        client, asked = kinds.client("owner"), {**KINDS, "plans": {"plan": "visits"}}
+        for path, body in asked.items():
+            answer = client.post(f"/v1/datasets/one/{path}/releases", json=body)
+            assert (answer.status_code, answer.json()["state"]) == (202, "awaiting"), (path, answer.text)
+            told = kinds.client("custodian").get(f"/v1/approvals/{answer.json()['id']}").json()
+            ApprovalDetailModel.model_validate(told)
+            assert told["guarantee"]
+            assert told["approval"]["yours_to_decide"]
+        assert charges(kinds) == 0
+
+    def test_a_plan_that_was_approved_is_released(self, kinds):
+        number = kinds.client("owner").post("/v1/datasets/one/plans/releases", json={"plan": "visits"}).json()["id"]
+        assert kinds.client("custodian").post(f"/v1/releases/{number}/approve", json={}).status_code == 200
+        assert finished(kinds, number).state == "done"
+
+
+@needs_postgres
+def test_it_is_the_same_in_a_database(postgres_database, tmp_path):
+    """The record of approvals in PostgreSQL: limits of one release and of a day, decisions, expiry, lists."""
+    prepare(tmp_path)
+    place = Path(f"{postgres_database}?schema=approvals_{tmp_path.name[-6:]}")
+    limits = ApprovalLimits.read(["one=0.5"], ["one=0.6"])
+    with running(tmp_path, names=("one",), state=place, approvals=limits) as world:
+        small = [world.client("owner").post("/v1/datasets/one/releases", json=COUNT | {"epsilon": "0.4"}).json()]
+        small.append(world.client("owner").post("/v1/datasets/one/releases", json=COUNT | {"epsilon": "0.4"}).json())
+        assert [one["state"] for one in small] == ["done", "awaiting"]
+        first, second = awaiting(world), awaiting(world)
+        assert world.client("custodian").post(f"/v1/releases/{first}/approve", json={}).status_code == 200
+        assert finished(world, first).state == "done"
+        with world.server.state.changing() as database:
+            database.execute("UPDATE approvals SET until = 1 WHERE job = ?", (second,))
+        listed = world.client("custodian").get("/v1/approvals").json()["approvals"]
+        assert [one["state"] for one in listed] == ["expired", "approved", "awaiting"]
+        assert ApprovalBook(world.server.state).found(first[:8]).job == first
 
 
 def finished(world, number):

@@ -349,8 +349,18 @@ class ApprovalGate:
         found = self.book.of(job.id)
         if found is None or found.state == NOT_NEEDED:
             return
-        if found.state != APPROVED or found.bound != self.bound(job):
+        if found.state != APPROVED or found.bound != self.bound(job) or not self._costs_the_same(job, found):
             raise Problem("not-approved", _CHANGED)
+
+    def _costs_the_same(self, job: Job, record: ApprovalRecord) -> bool:
+        """Price a question once more: a share of a budget that was raised meanwhile is more than was approved.
+
+        All other kinds are asked for with everything that their price follows from, which is in the digest.
+        """
+        if job.kind != "question" or record.events is None:
+            return True
+        plan = job.question.plan(self._shelf[job.dataset].asked_by(job.name))
+        return (plan.event, *plan.nested) == record.charged()
 
     def bound(self, job: Job) -> str:
         """Return a digest of everything that an approval is for: the request, its price, and the data as declared."""

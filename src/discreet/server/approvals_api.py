@@ -21,6 +21,7 @@ from discreet.server.jobs import Job
 from discreet.server.problems import Problem
 from discreet.server.question_api import seen_job
 from discreet.server.question_attacks import made_up_attacks
+from discreet.server.work import WORK
 
 __all__ = ["APPROVAL_ENDPOINTS", "approval_document", "approve_job", "decline_job", "seen_approvals", "withdraw_job"]
 
@@ -116,8 +117,7 @@ def approval_document(server: Server, caller: Caller, job: Job) -> dict[str, Any
         raise Problem("not-found")
     served, charged = server.shelf[job.dataset], record.charged()
     told: dict[str, Any] = {"errors": {}, "facts": {}, "notes": [], "attacks": []}
-    if job.kind == "question":
-        told |= _estimated(server, caller, job, attacked=server.jobs.gate.may_decide(caller, record))
+    told |= _estimated(server, caller, job, attacked=server.jobs.gate.may_decide(caller, record))
     return {
         "approval": _line(server, caller, record),
         **told,
@@ -127,14 +127,18 @@ def approval_document(server: Server, caller: Caller, job: Job) -> dict[str, Any
 
 
 def _estimated(server: Server, caller: Caller, job: Job, *, attacked: bool) -> dict[str, Any]:
-    """Price the question again, as who asked it, and attack it on made-up rows for whoever decides."""
+    """Price it again, as who asked it, and attack a question on made-up rows for whoever decides."""
     served = server.shelf[job.dataset]
+    session, found = served.asked_by(job.name, kind=job.kind), list[str]()
     try:
-        plan = job.question.plan(served.asked_by(job.name))
-        estimate = served.estimate(plan, job.name)
-        found = _attacked(server, caller, plan) if attacked else []
+        if job.kind == "question":
+            plan = job.question.plan(session)
+            estimate = served.estimate(plan, job.name)
+            found = _attacked(server, caller, plan) if attacked else []
+        else:
+            estimate = WORK[job.kind].offer(served, session, dict(job.details)).document(served, session)
     except (Problem, DiscreetError):
-        return {"notes": ["This question cannot be asked any more as the data set is declared now."]}
+        return {"notes": ["This cannot be asked any more as the data set is declared now."]}
     return {name: estimate[name] for name in ("errors", "facts", "notes")} | {"attacks": found}
 
 
