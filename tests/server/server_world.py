@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any
 
+from postgres_cluster import shared_cluster
 from starlette.testclient import TestClient
 
 from discreet.query import read_policy
@@ -92,6 +95,14 @@ def form_token(page: Any) -> str:
     return found
 
 
+def _usual_state(folder: Path) -> dict[str, Path]:
+    """The state of a folder: a file, or a schema of a database for whoever runs the same tests on that."""
+    if os.environ.get("DISCREET_TEST_STATE") != "postgres":
+        return {"state": folder / "server.db"}
+    schema = f"w_{hashlib.sha256(str(folder).encode()).hexdigest()[:12]}"
+    return {"state": Path(f"{shared_cluster().dsn()}?schema={schema}"), "state_anchor": folder / "state.anchor"}
+
+
 @contextmanager
 def running(
     folder: Path, *, limits: HttpLimits = MANY, names: tuple[str, ...] = DATASETS, **more: Any
@@ -102,7 +113,7 @@ def running(
     }
     policies = [read_policy(folder / f"{name}.toml") for name in names]
     times = more.pop("answer_after", dict.fromkeys(names, 300.0))
-    settings = ServerSettings(**{"state": folder / "server.db", "answer_after": times} | more)
+    settings = ServerSettings(**_usual_state(folder) | {"answer_after": times} | more)
     with opened_server(policies, settings, limits=limits, **clocks) as server:
         world = World(server, web_app(server, settings, limits))
         known = {one["name"] for one in server.accounts.people()}

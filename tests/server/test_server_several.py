@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import random
 import secrets
+import socket
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from fractions import Fraction
 from pathlib import Path
 from threading import Event
 
+import psycopg
 import pytest
 from postgres_cluster import own_cluster
 from server_world import COUNT, DATASETS, prepare, running
 from system_parts import needs_postgres
 
 from discreet.server import job_queue
+from discreet.server.accounts import Accounts
 from discreet.server.job_queue import JobQueue
 from discreet.server.jobs import Job, run_question
-from discreet.server.state_store import opened_state
+from discreet.server.state_server import PostgresState
+from discreet.server.state_store import StateUnavailable, opened_state
 
 pytestmark = [needs_postgres, pytest.mark.long]
 
@@ -250,7 +259,137 @@ class TestLosses:
                 eventually(lambda: ask(b, "analyst", wait=60).status_code, 200)
                 assert charges(a) == 2
 
+    @pytest.mark.slow
+    def test_a_database_that_is_lost_again_and_again_costs_no_budget_and_no_job(self, tmp_path):
+        """Backends are ended and the server loses its power while six accounts ask at two servers."""
+        chance, names = random.Random(19), ("owner", "custodian", "analyst")
+        with own_cluster() as cluster, cluster.database() as dsn:
+            site = Site(tmp_path, dsn, epsilon="2")
+            with site.server("a", lease=5.0) as a, site.server("b", lease=5.0) as b, ThreadPoolExecutor(6) as pool:
+                ended, told = Event(), {}
+
+                def asks(world, name):
+                    number = 0
+                    while not ended.is_set():
+                        heard = ask(world, name, wait=20, idempotency_key=f"{number % 12}").json()
+                        if "id" in heard:
+                            told.setdefault(heard["id"], set()).add(heard["state"])
+                            number += 1
+
+                asking = [pool.submit(asks, world, name) for world in (a, b) for name in names]
+                try:
+                    for turn in range(40):
+                        time.sleep(chance.uniform(0.1, 0.6))
+                        if turn in (13, 27):
+                            cluster.restart("immediate")
+                        else:
+                            lost = "datname <> 'postgres' AND random() < 0.7"
+                            cluster.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {lost}")
+                finally:
+                    ended.set()
+                for one in asking:
+                    one.result()
+                eventually(lambda: set(states_or_lost(a, told)) <= {"done", "failed"})
+                assert len(told) > 12
+                assert charges(b) <= 20
+                keys = a.server.state.rows("SELECT name, key, COUNT(*) AS n FROM jobs GROUP BY name, key")
+                assert {row["n"] for row in keys} == {1}
+                assert a.server.state.decisions_hold()
+                a.server.shelf["one"].session.ledger.verify()
+
+
+def cut(state):
+    """Neither side hears from the other again."""
+    with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(state._connection.fileno())) as wire:
+        wire.shutdown(socket.SHUT_RDWR)
+
+
+class TestEveryStatement:
+    """C24: each statement of a short life is lost before it is sent, or after it was done and before that is heard."""
+
+    def life(self, state, number, lost):
+        """Take a price off a cap and ask, until that is told to be done; then the ways of the queue."""
+        accounts, queue = Accounts(state), JobQueue(state, lambda: ("one",), lease=60.0)
+
+        def ask_once():
+            with state.changing() as change:
+                if state.row("SELECT 1 FROM jobs WHERE id = ?", number) is None:
+                    accounts.pay_by("t", Fraction(1))
+                    change.execute(JOB, (number, number))
+                    state.decide("bot", "release", about=number)
+
+        def claimed():
+            found = queue.claim() or state.row("SELECT * FROM jobs WHERE server = ?", queue.server)
+            assert found["id"] == number
+
+        steps = (ask_once, claimed, queue.beat, lambda: queue.tell(number, "42", None, frees=True), queue.leave)
+        for step in steps:
+            self.tried(step, lost)
+
+    @staticmethod
+    def tried(step, lost):
+        for _ in range(3):
+            try:
+                return step()
+            except StateUnavailable:
+                lost.append(step)
+        raise AssertionError("it is lost for good")
+
+    @pytest.mark.parametrize("when", [pytest.param("before", marks=pytest.mark.slow), "after"])
+    def test_is_done_once_or_not_at_all(self, site, monkeypatch, when):
+        real, lost, point, count = PostgresState._execute, [], 0, [0]
+        state = opened_state(site.state, anchor=site.folder / "anchor")
+        with state.changing() as change:
+            change.execute("INSERT INTO people VALUES ('bot', 'agent', NULL, 0, 0)")
+            change.execute("INSERT INTO tokens VALUES ('t', '', 'bot', 'token', '', NULL, '999', '0', 0, 9e9, 0)")
+
+        def execute(self, *given):
+            count[0] += 1
+            if count[0] == point and when == "before":
+                cut(self)
+            found = real(self, *given)
+            if count[0] == point and when == "after":
+                cut(self)
+                raise psycopg.OperationalError("the connection was lost")
+            return found
+
+        while count[0] >= point:
+            point, count[0] = point + 1, 0
+            with monkeypatch.context() as patch:
+                patch.setattr(PostgresState, "_execute", execute)
+                self.life(state, f"j{point}", lost)
+            job = state.row("SELECT * FROM jobs WHERE id = ?", f"j{point}")
+            assert (job["state"], job["answer"], job["server"]) == ("done", "42", None)
+            assert state.row("SELECT used FROM tokens")["used"] == str(point)
+            assert len(state.decisions(most=999)) == point
+            state.check_anchored()
+        assert state.decisions_hold()
+        state.close()
+        assert point > 20
+        assert lost  # Somebody was told that it was unavailable, and tried again.
+
+
+JOB = (
+    "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked)"
+    " VALUES (?, 'one', 'bot', ?, '{}', 'e', 'queued', 0)"
+)
+
 
 def states_or_lost(world, ids):
     told = [world.client("owner").get(f"/v1/releases/{number}?wait=0") for number in ids]
     return [one.json().get("state", one.json().get("code")) for one in told]
+
+
+@pytest.mark.slow
+def test_what_holds_for_a_state_in_a_file_holds_for_one_in_a_database():
+    """The same tests again; two of them are about the file itself, or refuse a second server."""
+    parts = ("api", "approvals", "accounts", "saved", "device", "people", "jobs")
+    files = [str(Path(__file__).parent / f"test_server_{part}.py") for part in parts]
+    left_out = "not second_server and not others_may_read"
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-x", "-m", "not slow and not soak", "-k", left_out, *files],
+        env=os.environ | {"DISCREET_TEST_STATE": "postgres"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:]

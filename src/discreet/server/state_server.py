@@ -142,8 +142,10 @@ class PostgresState(ServerState):
         return self._connected().execute(query.encode(), values)
 
     def _run(self, query: str, values: Sequence[Any]) -> Any:
+        given = tuple(int(value) if isinstance(value, bool) else value for value in values)  # as SQLite has it
+
         def run() -> Any:
-            return self._execute(_with_places(query), tuple(values))
+            return self._execute(_with_places(query), given)
 
         return run() if self._is_changing else self._once_more(run)
 
