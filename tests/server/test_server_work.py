@@ -17,9 +17,12 @@ from discreet.errors import AnswerFailed, InvalidParameter
 from discreet.query import read_policy
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release.plan_reader import read_plan_text
-from discreet.server import fits, model_jobs
+from discreet.release.profiling.profile_plan import plan_profile
 from discreet.server.datasets import open_shelf
-from discreet.server.fits import fit_elsewhere
+from discreet.server.work import fits, model_jobs, plan_jobs
+from discreet.server.work import kinds as work_kinds
+from discreet.server.work.fits import fit_elsewhere
+from discreet.server.work.profile_jobs import _profiled
 
 HEAD = 'name = "visits"\ntitle = "Visits by clinic"\n'
 PUBLISH = """
@@ -241,11 +244,9 @@ def everything(client, number):
     return [re.sub(r'"progress":[0-9.e-]+', "", client.get(f"/v1/{path}").text) for path in paths]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(("path", "body", "rounds"), [("profile", PROFILE, 2), ("plans", {"plan": "visits"}, 1)])
-def test_nothing_tells_how_far_a_job_is(tmp_path, monkeypatch, path, body, rounds):
-    """A profile asks in rounds: a charge of the second would tell when the first was read."""
-    plan = prepared(tmp_path)
+def watched_job(folder, monkeypatch, path, body, rounds):
+    """Let the rounds of a job end one after the other, and compare all that can be asked meanwhile."""
+    plan = prepared(folder)
     turns, run_all, clock = [Event() for _ in range(rounds)], WorkerEngine.run_all, SlowClock()
     waiting, done = iter(turns), []
 
@@ -255,21 +256,48 @@ def test_nothing_tells_how_far_a_job_is(tmp_path, monkeypatch, path, body, round
         return done[-1]
 
     monkeypatch.setattr(WorkerEngine, "run_all", slow)
-    with running(tmp_path, names=("one",), until=clock, plans=(plan,)) as world:
+    with running(folder, names=("one",), until=clock, plans=(plan,)) as world:
         client = world.client("owner")
         number = client.post(f"/v1/datasets/one/{path}/releases?wait=0", json=body).json()["id"]
         _, known = clock.reached.get(timeout=240)
         eventually(lambda: client.get("/v1/datasets/one/budget").json()["charges"], 1)
-        before = everything(client, number)
-        for place, turn in enumerate(turns, 1):
+        seen = [everything(client, number)]
+        for turn in turns:
             turn.set()
-            eventually(lambda: len(done), place)
-            assert everything(client, number) == before
+            eventually(lambda: len(done), turns.index(turn) + 1)
+            seen.append(everything(client, number))
         assert known.wait(240)
-        assert everything(client, number) == before
+        seen.append(everything(client, number))
         clock.go.put(None)
         assert client.get(f"/v1/releases/{number}?wait=60").json()["state"] == "done"
-        assert everything(client, number) != before
+        assert everything(client, number) != seen[0]
+    return seen
+
+
+@pytest.mark.long
+class TestNothingTellsHowFarAJobIs:
+    @pytest.mark.parametrize(("path", "body", "rounds"), [("profile", PROFILE, 2), ("plans", {"plan": "visits"}, 1)])
+    def test_all_that_can_be_asked_stays_as_it_was(self, tmp_path, monkeypatch, path, body, rounds):
+        """A profile asks in rounds: a charge of the second would tell when the first was read."""
+        seen = watched_job(tmp_path, monkeypatch, path, body, rounds)
+        assert all(one == seen[0] for one in seen)
+
+    def test_a_charge_for_each_round_is_found(self, tmp_path, monkeypatch):
+        def by_rounds(job, served, session):
+            plan = plan_profile(session, idempotency_key=job.id, **job.details)
+            return _profiled(plan).to_json()
+
+        monkeypatch.setattr(work_kinds, "run_profile", by_rounds)
+        seen = watched_job(tmp_path, monkeypatch, "profile", PROFILE, 2)
+        assert seen[-1] != seen[0]
+
+    def test_a_list_of_plans_by_answers_is_found(self, tmp_path, monkeypatch):
+        def by_answers(plan, stands):
+            return [one.label for one in stands.released], list(stands.due)
+
+        monkeypatch.setattr(plan_jobs, "_due", by_answers)
+        seen = watched_job(tmp_path, monkeypatch, "plans", {"plan": "visits"}, 1)
+        assert seen[-1] != seen[0]
 
 
 @pytest.mark.long

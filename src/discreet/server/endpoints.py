@@ -8,7 +8,7 @@ from discreet.server.operations_api import OPERATIONS_ENDPOINTS
 from discreet.server.people_api import PEOPLE_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
 from discreet.server.saved_api import SAVED_ENDPOINTS
-from discreet.server.work_api import WORK_ENDPOINTS
+from discreet.server.work.work_api import WORK_ENDPOINTS
 
 __all__ = ["ENDPOINTS"]
 

@@ -14,14 +14,14 @@ from discreet.query.catalogue import CatalogueTable
 from discreet.server.accounts import secret
 from discreet.server.app import Server
 from discreet.server.datasets import ServedDataset
-from discreet.server.job_kinds import WorkAnswer
 from discreet.server.jobs import Job, operation_of
-from discreet.server.model_jobs import SYNTH_METHODS, trainable
 from discreet.server.pages.visit import Visit, visited
-from discreet.server.plan_jobs import verified_bundle
 from discreet.server.problems import Problem, problem_of
-from discreet.server.work import WORK, ask_work, estimated_work, tried_work
-from discreet.server.work_api import asked_words, shown_file
+from discreet.server.work.job_kinds import WorkAnswer
+from discreet.server.work.kinds import WORK, ask_work, estimated_work, tried_work
+from discreet.server.work.model_jobs import SYNTH_METHODS, trainable
+from discreet.server.work.plan_jobs import verified_bundle
+from discreet.server.work.work_api import asked_words, shown_file
 
 __all__ = ["release_routes", "work_page"]
 

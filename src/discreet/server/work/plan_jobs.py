@@ -30,9 +30,9 @@ from discreet.release.schedule_status import Series, key_of, series
 from discreet.release.signatures import SigningKey, read_signing_key
 from discreet.release.tidy.tidy_check import check_tidy
 from discreet.server.datasets import DatasetShelf, ServedDataset
-from discreet.server.job_kinds import WorkAnswer, WorkOffer, offered
 from discreet.server.jobs import Job
 from discreet.server.problems import Problem
+from discreet.server.work.job_kinds import WorkAnswer, WorkOffer, offered
 
 __all__ = ["PlacedPlans", "dummy_plan", "offer_plan", "run_plan", "verified_bundle"]
 

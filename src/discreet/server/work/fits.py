@@ -26,7 +26,7 @@ _SETTINGS = {
 }
 _SCRIPT = (
     "import json, os, sys; sys.path[:], settings = json.loads(sys.argv[1]); os.environ.update(settings); "
-    "from discreet.server.fit_child import main; main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))"
+    "from discreet.server.work.fit_child import main; main(int(sys.argv[2]), sys.argv[3], int(sys.argv[4]))"
 )
 
 

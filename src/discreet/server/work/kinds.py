@@ -10,9 +10,10 @@ from discreet.query.session.session import Session
 from discreet.server.accounts import Caller
 from discreet.server.app import Server
 from discreet.server.datasets import ServedDataset
-from discreet.server.job_kinds import WorkAnswer, WorkOffer
 from discreet.server.jobs import Job, JobRunner
-from discreet.server.model_jobs import (
+from discreet.server.offers import queue_release
+from discreet.server.work.job_kinds import WorkAnswer, WorkOffer
+from discreet.server.work.model_jobs import (
     dummy_synth,
     dummy_training,
     offer_synth,
@@ -20,9 +21,8 @@ from discreet.server.model_jobs import (
     run_synth,
     run_training,
 )
-from discreet.server.offers import queue_release
-from discreet.server.plan_jobs import PlacedPlans, dummy_plan, offer_plan, run_plan
-from discreet.server.profile_jobs import dummy_profile, offer_profile, run_profile
+from discreet.server.work.plan_jobs import PlacedPlans, dummy_plan, offer_plan, run_plan
+from discreet.server.work.profile_jobs import dummy_profile, offer_profile, run_profile
 
 __all__ = ["WORK", "KindOfWork", "ask_work", "estimated_work", "job_runners", "tried_work"]
 

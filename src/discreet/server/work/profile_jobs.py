@@ -12,8 +12,8 @@ from discreet.release.profiling.profile_page import page
 from discreet.release.profiling.profile_plan import ProfilePlan, plan_profile
 from discreet.release.profiling.profile_queries import ROUNDS
 from discreet.server.datasets import ServedDataset
-from discreet.server.job_kinds import WorkAnswer, WorkOffer, checked_unit, made_up_session, offered, pay_and_keep
 from discreet.server.jobs import Job
+from discreet.server.work.job_kinds import WorkAnswer, WorkOffer, checked_unit, made_up_session, offered, pay_and_keep
 
 __all__ = ["dummy_profile", "offer_profile", "run_profile"]
 

@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from threading import BoundedSemaphore
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, MissingLibrary, Refused
@@ -22,9 +23,10 @@ from discreet.query.session.row_streams import StoredRows
 from discreet.query.session.session import Session
 from discreet.schema.columns import Kind
 from discreet.server.datasets import ServedDataset
-from discreet.server.fits import fit_elsewhere
-from discreet.server.job_kinds import WorkAnswer, WorkOffer, checked_unit, made_up_table, offered, pay_and_keep
 from discreet.server.jobs import Job
+from discreet.server.problems import Problem
+from discreet.server.work.fits import fit_elsewhere
+from discreet.server.work.job_kinds import WorkAnswer, WorkOffer, checked_unit, made_up_table, offered, pay_and_keep
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.domain_file import domain_document
 from discreet.synth.domain.source_tables import domain_of_session
@@ -46,6 +48,7 @@ __all__ = [
 SYNTH_METHODS = ("auto", "aim", "mst", "independent")
 TRAINED = ("logistic", "linear")
 _DUMMY_SECONDS = 40.0
+_TRIALS = BoundedSemaphore(2)  # models that are tried at the same time, by everybody: they take memory and a core each
 _MOST_CLASSES, _MOST_FEATURES, _HEAD = 20, 50, 10
 _NUMBERS = (Kind.INTEGER, Kind.REAL)
 
@@ -114,7 +117,7 @@ def run_synth(job: Job, served: ServedDataset, session: Session) -> str:
     offer = offer_synth(served, session, dict(job.details)).release
     said, domain = _synth_said(session, offer.details)
     own = () if session.unit.is_row else (session.unit.account,)
-    reading = _Reading(session, offer.details["table"], (*domain.names, *own), domain.numbers)
+    reading = _FitColumns(session, offer.details["table"], (*domain.names, *own), domain.numbers)
     return pay_and_keep(job, session, offer, lambda: _synthesized(*reading.fitted(said, served)))
 
 
@@ -123,8 +126,7 @@ def dummy_synth(served: ServedDataset, said: dict[str, Any]) -> WorkAnswer:
     details = offer_synth(served, served.session, said).release.details
     words, _ = _synth_said(served.session, details)
     rows = made_up_table(served, details["table"])
-    memory = served.policy.resources.memory
-    return _synthesized(*fit_elsewhere(words, rows, seconds=_DUMMY_SECONDS, memory=memory))
+    return _synthesized(*_tried(words, rows, served))
 
 
 def _synthesized(told: dict[str, Any], blocks: list[bytes]) -> WorkAnswer:
@@ -196,23 +198,23 @@ def _check_ids(session: Session, table: CatalogueTable) -> None:
 
 
 @final
-class _Quoted(Exception):
+class _FitPriced(Exception):
     """What an estimator was about to spend."""
 
 
 @final
-class _Quoting:
+class _FitQuoting:
     """A payer that pays nothing and ends a fit where it would be paid: its argument is the price."""
 
     def charge(self, event: Event, **facts: Any) -> None:
-        raise _Quoted(event)
+        raise _FitPriced(event)
 
 
 def _price_of(said: Mapping[str, Any]) -> Event:
     """Return what a fit spends: it follows from what is declared, so that any rows will do to ask."""
     import pyarrow as pa
 
-    from discreet.server.fit_child import fitted_training
+    from discreet.server.work.fit_child import fitted_training
 
     labels = [said["classes"][0]] if said["model"] == "logistic" else [float(said["target_bounds"][0])]
     columns: dict[str, Any] = {
@@ -220,8 +222,8 @@ def _price_of(said: Mapping[str, Any]) -> Event:
     }
     columns |= {said["target"]: labels} | ({} if said["unit"] == "row" else {said["unit"]: ["nobody"]})
     try:
-        fitted_training(said, pa.table(columns), _Quoting())
-    except _Quoted as quoted:
+        fitted_training(said, pa.table(columns), _FitQuoting())
+    except _FitPriced as quoted:
         event: Event = quoted.args[0]
         return event
     raise RuntimeError("an estimator read rows and was not paid")
@@ -259,7 +261,7 @@ def run_training(job: Job, served: ServedDataset, session: Session) -> str:
     own = () if session.unit.is_row else (session.unit.account,)
     names = dict.fromkeys((*said["features"], said["target"], *own))
     numbers = [*said["features"], *([said["target"]] if said["model"] == "linear" else [])]
-    reading = _Reading(session, said["table"], tuple(names), tuple(numbers))
+    reading = _FitColumns(session, said["table"], tuple(names), tuple(numbers))
     return pay_and_keep(job, session, offer, lambda: _trained(*reading.fitted(said, served)))
 
 
@@ -269,19 +271,27 @@ def dummy_training(served: ServedDataset, said: dict[str, Any]) -> WorkAnswer:
     words = _training_said(served.session, offer.details)
     words |= {"do": "train", "event": _price_of(words).to_json()}
     rows = made_up_table(served, words["table"])
-    memory = served.policy.resources.memory
-    return _trained(*fit_elsewhere(words, rows, seconds=_DUMMY_SECONDS, memory=memory))
+    return _trained(*_tried(words, rows, served))
 
 
 def _trained(told: dict[str, Any], blocks: list[bytes]) -> WorkAnswer:
     return WorkAnswer(told=json.loads(blocks[0]), files={"model.json": blocks[0]})
 
 
+def _tried(said: Mapping[str, Any], rows: Any, served: ServedDataset) -> tuple[dict[str, Any], list[bytes]]:
+    if not _TRIALS.acquire(blocking=False):
+        raise Problem("too-many", "two models are tried on made-up rows already: try again in a minute")
+    try:
+        return fit_elsewhere(said, rows, seconds=_DUMMY_SECONDS, memory=served.policy.resources.memory)
+    finally:
+        _TRIALS.release()
+
+
 # --- reading ---
 
 
 @final
-class _Reading:
+class _FitColumns:
     """Columns of a table that are read once they are paid for, and what is left of the time for the fit."""
 
     def __init__(self, session: Session, table: str, columns: tuple[str, ...], numbers: tuple[str, ...]) -> None:

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from discreet.server import api_models as models
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint
-from discreet.server.job_kinds import WorkAnswer
 from discreet.server.jobs import operation_of
-from discreet.server.plan_jobs import verified_bundle
 from discreet.server.problems import Problem
 from discreet.server.question_api import seen_job
-from discreet.server.work import ask_work, estimated_work, tried_work
+from discreet.server.work.job_kinds import WorkAnswer
+from discreet.server.work.kinds import ask_work, estimated_work, tried_work
+from discreet.server.work.plan_jobs import verified_bundle
 
 __all__ = [
     "WORK_ENDPOINTS",
