@@ -21,7 +21,7 @@ from discreet.server.jobs import Job
 from discreet.server.problems import Problem
 from discreet.server.question_api import seen_job
 from discreet.server.question_attacks import made_up_attacks
-from discreet.server.work import WORK
+from discreet.server.work.kinds import WORK
 
 __all__ = ["APPROVAL_ENDPOINTS", "approval_document", "approve_job", "decline_job", "seen_approvals", "withdraw_job"]
 
