@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from server_world import COUNT, POLICY, form_token, prepare, running
+from system_parts import needs_postgres
 
 from discreet.query import read_policy
 from discreet.server.accounts import AccountRole
@@ -206,6 +207,40 @@ class TestAdding:
         )
         assert answer.status_code == 422
         assert "root:" not in answer.text
+
+
+@needs_postgres
+def test_a_table_in_a_database_is_declared_at_an_address_that_was_named(tmp_path, postgres_database, monkeypatch):
+    import psycopg
+
+    with psycopg.connect(postgres_database, autocommit=True) as database:
+        database.execute("CREATE TABLE stays AS SELECT n AS age, 'Harbour' AS clinic FROM generate_series(1, 90) AS n")
+        database.execute("CREATE VIEW shown AS SELECT * FROM stays")
+    monkeypatch.setenv("STAYS_DSN", postgres_database)
+    monkeypatch.setenv("OTHER_DSN", postgres_database)
+    prepare(tmp_path)
+    text = POLICY.format(name="stays", clinics='["Harbour"]', epsilon="20").replace("visits", "stays")
+    text = text.replace('satisfied = { kind = "text" }\n', "")
+
+    def said(place, name="stays"):
+        named = text.replace('source = "stays.csv"', f"postgres = {{ {place} }}")
+        return named.replace('dataset = "stays"', f'dataset = "{name}"').replace("stays.ledger", f"{name}.ledger")
+
+    refused = ('table = "stays", dsn_env = "OTHER_DSN"', 'table = "shown", dsn_env = "STAYS_DSN", view = true')
+    refused += ('table = "stays", dsn_file = "stays.dsn"', 'table = "shown", dsn_env = "STAYS_DSN"')
+    with running(tmp_path, names=("one",), data_folder=tmp_path, data_connections=("STAYS_DSN",)) as world:
+        client = world.browser("owner")
+        for place in refused:
+            assert change(client, "stays", said(place)).status_code == 422, place
+        assert not (tmp_path / "stays.toml").exists()
+        answer = change(client, "stays", said('table = "stays", dsn_env = "STAYS_DSN"'))
+        assert answer.status_code == 303, answer.text
+        asked = COUNT | {"sql": "SELECT COUNT(*) AS n FROM stays"}
+        assert world.client("owner").post("/v1/datasets/stays/releases", json=asked).json()["state"] == "done"
+        for same in ("public.stays", "stays"):
+            again = change(client, "again", said(f'table = "{same}", dsn_env = "STAYS_DSN"', "again"))
+            assert again.status_code == 422
+            assert "one budget" in again.text
 
 
 class TestWho:

@@ -55,6 +55,7 @@ class ServerSettings:
     approvals: ApprovalLimits | None = None  # above which ε a release waits for another custodian
     plans: tuple[Path, ...] = ()  # release plans of the data sets
     data_folder: Path | None = None  # whose tables can be declared on a page
+    data_connections: tuple[str, ...] = ()  # environment variables with addresses of tables that can be, too
     exact_looks: bool = False  # whether those who hold the data may look at exact results
 
     def __post_init__(self) -> None:
@@ -155,7 +156,8 @@ def opened_server(
         opened.callback(jobs.stop, within=_stop_within(shelf))
         provider = _provider(settings.oidc)
         declared: dict[str, Any] = {"secure": settings.is_private, "plans": plans, "exact_looks": settings.exact_looks}
-        declared["data"] = None if settings.data_folder is None else PolicyFolder(settings.data_folder)
+        folder, connections = settings.data_folder, settings.data_connections
+        declared["data"] = None if folder is None else PolicyFolder(folder, connections)
         yield Server(state, accounts, shelf, jobs, limits or HttpLimits(), oidc=provider, log=log, **declared)
 
 

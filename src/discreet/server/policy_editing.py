@@ -1,9 +1,9 @@
 """Policies that are drafted and changed on a page: what of them can be changed, and how they are written.
 
-Whoever runs the server names one folder. Tables are files in it, policies are written into it, and nothing outside of
-it is read or written: no path, no link, no address of a server. Budgets cannot be raised or reset: what a ledger stands
-for (unit, budget, quotas, and which ledger) stays as it is, a new data set gets a new ledger, and a file that one data
-set protects cannot become another one, whose budget would be new.
+Whoever runs the server names one folder, and addresses of PostgreSQL. Tables are files in the one or tables at the
+others, policies are written into the folder, and nothing else is read or written: no path, no link. Budgets cannot be
+raised or reset: what a ledger stands for (unit, budget, quotas, and which ledger) stays as it is, a new data set gets a
+new ledger, and a file that one data set protects cannot become another one, whose budget would be new.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, final
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW
 from discreet.query.policy import Resources
-from discreet.query.session.policy_file import Policy, policy_of
+from discreet.query.session.policy_file import Policy, TablePolicy, policy_of
 from discreet.query.session.policy_model import PolicyModel
 from discreet.schema.toml_document import Document
 from discreet.server.accounts import secret
@@ -52,7 +52,8 @@ def difference(before: str | None, after: str) -> str:
 class PolicyFolder:
     """The one folder whose tables can be declared on a page."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, connections: Iterable[str] = ()) -> None:
+        self.connections = frozenset(connections)  # environment variables with addresses of PostgreSQL
         try:
             self.folder = folder.resolve(strict=True)
         except OSError:
@@ -181,12 +182,22 @@ def _check_sources(folder: PolicyFolder, new: Policy, served: Policy | None) -> 
         if before is not None and table.public and not before.public:
             raise InvalidParameter(f"table {name} is protected, and cannot become public here")
         unchanged = before is not None and (before.source, before.postgres) == (table.source, table.postgres)
-        inside = table.source is not None and table.source == folder.folder / table.source.name
-        if not unchanged and (table.postgres is not None or not inside or _name(table.source) not in tables):
+        if not unchanged and not _is_declared(folder, table, tables):
             raise InvalidParameter(
-                f"the source of table {name} must be one of the files of the server's folder: {_listed(tables)}. "
-                "Other files, and tables in PostgreSQL, are declared by whoever runs the server, with --policy"
+                f"the source of table {name} must be one of the files of the server's folder: {_listed(tables)}; or a "
+                f"table, no view, at an address in dsn_env: {_listed(folder.connections)}. Whoever runs the server "
+                "names others, with --data-folder, --data-connection and --policy"
             )
+
+
+def _is_declared(folder: PolicyFolder, table: TablePolicy, tables: set[str]) -> bool:
+    """Tell whether whoever runs the server said that this can be read."""
+    place = table.postgres
+    if place is not None:  # Of a view it is not known whose rows it shows.
+        return place.file is None and place.variable in folder.connections and not place.view
+    return (
+        table.source is not None and table.source == folder.folder / table.source.name and _name(table.source) in tables
+    )
 
 
 def _name(path: Path | None) -> str:
@@ -240,7 +251,8 @@ def _places(policy: Policy, *, public: bool = False) -> Iterator[tuple[Any, ...]
         if table.public and not public:
             continue
         if table.postgres is not None:
-            yield "postgres", table.postgres.table
+            # However it is written: with its schema or without, in quotes or not.
+            yield "postgres", table.postgres.table.rpartition(".")[2].strip('"').casefold()
         elif table.source is not None and table.source.exists():
             found = table.source.stat()
             yield found.st_dev, found.st_ino

@@ -71,6 +71,10 @@ def serve(
         Path | None,
         typer.Option("--data-folder", help="A folder whose tables custodians may declare on a page; served, too."),
     ] = None,
+    data_connection: Annotated[
+        list[str] | None,
+        typer.Option("--data-connection", help="An environment variable with an address of PostgreSQL, for the same."),
+    ] = None,
     exact_looks: Annotated[
         bool, typer.Option("--allow-exact-looks", help="Let those who hold the data look at exact results, logged.")
     ] = False,
@@ -83,6 +87,7 @@ def serve(
 
     place: dict[str, Any] = {"state": state, "state_anchor": state_anchor, "host": host, "port": port}
     place |= {"names": tuple(name or ()), "workers": workers, "exact_looks": exact_looks}
+    place["data_connections"] = tuple(data_connection or ())
     tls: dict[str, Any] = {"certificate": tls_certificate, "key": tls_key, "behind_proxy": behind_proxy}
     limits = approval_limits(approve_above, approve_above_daily, approval_days)
     place |= {"plans": tuple(plan or ()), "oidc": oidc, "log": log, "data_folder": data_folder}
