@@ -16,9 +16,9 @@ from server_world import COUNT, prepare, running
 
 from discreet.errors import InvalidParameter
 from discreet.server.accounts import AccountRole, Accounts
-from discreet.server.health import Readiness
-from discreet.server.operations_log import OperationsLog
 from discreet.server.state_file import StateFile
+from discreet.server.watch.health import Readiness
+from discreet.server.watch.operations_log import OperationsLog
 
 
 def lines(log, sink):

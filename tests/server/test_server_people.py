@@ -10,9 +10,9 @@ from server_world import COUNT, form_token
 
 from discreet.errors import InvalidParameter
 from discreet.server.accounts import SCOPES, AccountRole, Accounts
-from discreet.server.decision_log import decisions_csv
-from discreet.server.people import ManagedPeople
+from discreet.server.sign_in.people import ManagedPeople
 from discreet.server.state_file import StateFile
+from discreet.server.watch.decision_log import decisions_csv
 
 
 @pytest.fixture

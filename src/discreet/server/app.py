@@ -30,14 +30,14 @@ from discreet.errors import InvalidParameter
 from discreet.server import api_models as models
 from discreet.server.accounts import OPERATIONS, AccountRole, Accounts, Caller
 from discreet.server.datasets import DatasetShelf
-from discreet.server.health import Readiness
 from discreet.server.http_limits import HttpLimits, RateLimit
 from discreet.server.jobs import Job, Jobs
-from discreet.server.operations_log import OperationsLog
 from discreet.server.policy_editing import PolicyFolder
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
 from discreet.server.sign_in.oidc import OidcProvider
 from discreet.server.state_store import ServerState
+from discreet.server.watch.health import Readiness
+from discreet.server.watch.operations_log import OperationsLog
 
 __all__ = [
     "COOKIE",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from discreet.server.approvals_api import APPROVAL_ENDPOINTS
-from discreet.server.device_api import DEVICE_ENDPOINTS
-from discreet.server.operations_api import OPERATIONS_ENDPOINTS
-from discreet.server.people_api import PEOPLE_ENDPOINTS
 from discreet.server.question_api import QUESTION_ENDPOINTS
 from discreet.server.saved_api import SAVED_ENDPOINTS
+from discreet.server.sign_in.device_api import DEVICE_ENDPOINTS
+from discreet.server.sign_in.people_api import PEOPLE_ENDPOINTS
+from discreet.server.watch.operations_api import OPERATIONS_ENDPOINTS
 from discreet.server.work.work_api import WORK_ENDPOINTS
 
 __all__ = ["ENDPOINTS"]

@@ -127,9 +127,9 @@ def opened_server(
     from discreet.server.datasets import open_shelf
     from discreet.server.http_limits import HttpLimits
     from discreet.server.jobs import Jobs
-    from discreet.server.operations_log import OperationsLog
     from discreet.server.policy_editing import PolicyFolder
     from discreet.server.state_store import opened_state
+    from discreet.server.watch.operations_log import OperationsLog
     from discreet.server.work.kinds import job_runners
     from discreet.server.work.plan_jobs import PlacedPlans
 

@@ -15,10 +15,10 @@ from discreet.server import api_models as models
 from discreet.server.accounts import Caller
 from discreet.server.app import LONGEST_WAIT, ApiCall, Endpoint, Server
 from discreet.server.datasets import AskedQuestion
-from discreet.server.decision_log import LOG_FILTERS, found_decisions, log_filters
 from discreet.server.jobs import Job
 from discreet.server.offers import OfferedRelease, queue_release
 from discreet.server.problems import Problem
+from discreet.server.watch.decision_log import LOG_FILTERS, found_decisions, log_filters
 
 __all__ = ["QUESTION_ENDPOINTS", "ask_release", "seen_job"]
 

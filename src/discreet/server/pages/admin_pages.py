@@ -16,12 +16,12 @@ from starlette.routing import Route
 from discreet.errors import DiscreetError
 from discreet.server.accounts import SCOPES
 from discreet.server.app import Server
-from discreet.server.decision_log import LOG_FILTERS, found_decisions, log_filters, moment
-from discreet.server.operations_api import health_facts
 from discreet.server.pages.visit import Visit, visited
-from discreet.server.people import ManagedPeople
-from discreet.server.people_api import people_of
 from discreet.server.problems import Problem, problem_of
+from discreet.server.sign_in.people import ManagedPeople
+from discreet.server.sign_in.people_api import people_of
+from discreet.server.watch.decision_log import LOG_FILTERS, found_decisions, log_filters, moment
+from discreet.server.watch.operations_api import health_facts
 
 __all__ = ["admin_routes", "make_token", "shown_tokens", "ticked"]
 

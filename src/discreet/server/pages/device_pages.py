@@ -9,11 +9,11 @@ from starlette.routing import Route
 
 from discreet.errors import DiscreetError
 from discreet.server.app import Server
-from discreet.server.decision_log import moment
 from discreet.server.pages.admin_pages import ticked
 from discreet.server.pages.visit import Visit, visited
 from discreet.server.problems import Problem, problem_of
 from discreet.server.sign_in.device_flow import DeviceCodes
+from discreet.server.watch.decision_log import moment
 
 __all__ = ["device_routes"]
 

@@ -17,8 +17,8 @@ from discreet.server.accounts import SCOPES, secret
 from discreet.server.app import COOKIE, Server, check_origin, cookie_of
 from discreet.server.pages.admin_pages import make_token, shown_tokens
 from discreet.server.pages.visit import Visit, made_page, read_form, visited
-from discreet.server.people_api import people_of
 from discreet.server.problems import Problem, problem_of
+from discreet.server.sign_in.people_api import people_of
 
 __all__ = ["sign_in_routes"]
 

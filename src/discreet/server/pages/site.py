@@ -11,7 +11,6 @@ from starlette.routing import Route
 
 from discreet.pages import kit
 from discreet.server.app import Server
-from discreet.server.operations_api import watch_routes
 from discreet.server.pages.admin_pages import admin_routes
 from discreet.server.pages.approval_pages import approval_routes
 from discreet.server.pages.ask_pages import ask_routes
@@ -28,6 +27,7 @@ from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
 from discreet.server.pages.visit import problem_page
 from discreet.server.problems import Problem
+from discreet.server.watch.operations_api import watch_routes
 
 __all__ = ["page_routes"]
 

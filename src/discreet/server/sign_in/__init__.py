@@ -1,1 +1,1 @@
-"""Ways in beside the password: a provider (OpenID Connect), and codes that a person allows for a notebook."""
+"""Accounts and ways in: people and their tokens, a provider (OpenID Connect), and codes for notebooks."""

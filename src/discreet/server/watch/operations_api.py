@@ -12,8 +12,8 @@ from starlette.routing import Route
 from discreet.custodian_debug import show_hidden
 from discreet.server.accounts import Caller
 from discreet.server.app import ApiCall, Endpoint, Server
-from discreet.server.metrics import METRICS_MEDIA, metrics_text
 from discreet.server.problems import Problem
+from discreet.server.watch.metrics import METRICS_MEDIA, metrics_text
 
 __all__ = ["OPERATIONS_ENDPOINTS", "health_facts", "watch_routes"]
 

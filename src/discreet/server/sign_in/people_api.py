@@ -9,8 +9,8 @@ from starlette.responses import Response
 
 from discreet.server.accounts import Caller
 from discreet.server.app import ApiCall, Endpoint, Server
-from discreet.server.decision_log import LOG_FILTERS, decisions_csv, found_decisions, log_filters
-from discreet.server.people import ManagedPeople
+from discreet.server.sign_in.people import ManagedPeople
+from discreet.server.watch.decision_log import LOG_FILTERS, decisions_csv, found_decisions, log_filters
 
 __all__ = ["PEOPLE_ENDPOINTS", "people_of"]
 

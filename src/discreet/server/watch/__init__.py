@@ -1,0 +1,1 @@
+"""What watches a server: health, metrics, lines on standard error, and reading the log of decisions."""
