@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import json
 import sys
 from pathlib import Path
 from typing import get_args
@@ -10,7 +12,7 @@ from urllib.parse import quote
 
 import pytest
 from hostile_places import SECRET, Canaries, files
-from server_world import COUNT, form_token
+from server_world import COUNT, form_token, prepare, running
 
 from discreet.server.endpoints import ENDPOINTS
 from discreet.server.pages.site import page_routes
@@ -110,6 +112,40 @@ def test_no_page_reads_or_fetches_for_a_visitor(world, canaries, step):
             assert not answers[-1].startswith("Traceback")
     assert hits(canaries, answers) == []
     assert client.get("/account").status_code == 200
+
+
+@SIZES
+def test_no_policy_that_is_saved_names_what_is_not_in_the_folder(tmp_path, step):
+    """C35 on the page of data: as the source, a public table, a database, the ledger and its anchor, and in a draft."""
+    folder, outside = tmp_path / "data", tmp_path / "outside"
+    for one in (folder, outside):
+        one.mkdir()
+    prepare(folder)
+    canaries = Canaries(outside)
+    (folder / "link.csv").symlink_to(canaries.path)
+    kept = (folder / "one.toml").read_text()
+    source, answers = 'source = "visits.csv"', []
+    ways = [(source, "source = {}"), ('ledger = "one.ledger"', "ledger = {}"), (source, source + "\npublic = {}")]
+    ways += [
+        ('ledger = "one.ledger"', 'ledger = "one.ledger"\nanchor = {}'),
+        (source, 'postgres = {{ table = "t", dsn = {} }}'),
+    ]
+    with running(folder, names=("one",), data_folder=folder) as world:
+        client = world.browser("custodian")
+        token = form_token(client.get("/account"))
+        for place in [*canaries.places[::step], "link.csv"]:
+            for old, new in ways:
+                text = kept.replace(old, new.format(json.dumps(place)))
+                for action, base in (("check", ""), ("save", hashlib.sha256(kept.encode()).hexdigest())):
+                    said = {"form_token": token, "text": text, "action": action, "base": base}
+                    answer = client.post("/data/one", data=said)
+                    answers.append(answer.text)
+                    assert answer.status_code in (422, 409), (new, place, answer.status_code)
+            said = {"form_token": token, "table": place, "dataset": "new", "unit": "row", "epsilon": "1"}
+            answers.append(client.post("/data", data=said).text)
+    assert (folder / "one.toml").read_text() == kept
+    assert hits(canaries, answers) == []
+    canaries.close()
 
 
 def test_static_files_and_headers_lead_nowhere(world, canaries):

@@ -443,7 +443,7 @@ def _responses(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def _problem_statuses(endpoint: Endpoint) -> frozenset[int]:
-    named = {404} if "{" in endpoint.path else set()
+    named = {404} if "{" in endpoint.path or endpoint.body is not None else set()  # A body can name things, too.
     read = {422} if endpoint.query or endpoint.body is not None else set()
     changed = {409} if endpoint.method != "GET" else set()
     return _ANYWHERE | named | read | changed
