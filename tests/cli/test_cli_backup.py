@@ -8,6 +8,7 @@ import pytest
 
 WRONG = [
     (("backup", "make"), 2),
+    (("backup", "make", "new.db"), 2),
     (("backup", "check"), 2),
     (("backup", "check", "nowhere.db"), 2),
     (("backup", "check", "policy.toml"), 3),

@@ -178,6 +178,45 @@ class TestBothStores:
             assert state._table_columns(table)
 
 
+@both_stores
+@pytest.mark.long
+def test_an_account_lives_its_life(opened):
+    """Everything that accounts write, on either store."""
+    state = opened()
+    accounts = Accounts(state)
+    invitation = accounts.add("ana", AccountRole.ANALYST, ["one"], by="test")
+    with pytest.raises(InvalidParameter, match="already"):
+        accounts.add("ANA", AccountRole.READER, (), by="test")
+    assert accounts.visitor(accounts.accept(invitation)[0]).invited
+    with pytest.raises(Problem):
+        accounts.accept(invitation)
+    accounts.set_password("ana", "correct horse battery")
+    for _ in range(2):
+        with pytest.raises(Problem):
+            accounts.sign_in("ana", "wrong")
+    cookie, _ = accounts.sign_in("ana", "correct horse battery")
+    assert accounts.visitor(cookie).name == "ana"
+    for revoke, granted in ((False, {"one", "two"}), (False, {"one", "two"}), (True, {"one"})):
+        accounts.grant("ana", ["two"], revoke=revoke, by="test")
+        assert accounts.visitor(cookie).granted == granted
+    said = {"scopes": ["read", "release"], "datasets": ["one"], "cap": "1", "seconds": 60.0}
+    token = accounts.new_token("ana", by="test", **said)
+    public = token.split("_")[1]
+    accounts.pay_by(public, 1)
+    with pytest.raises(Problem, match="budget"):
+        accounts.pay_by(public, 1)
+    assert accounts.bearer(token).granted == {"one"}
+    accounts.revoke(public, by="test")
+    with pytest.raises(Problem):
+        accounts.bearer(token)
+    accounts.sign_out(cookie, name="ana")
+    assert accounts.visitor(cookie) is None
+    accounts.disable("ana", by="test")
+    assert [bool(one["disabled"]) for one in accounts.people()] == [True]
+    assert len(accounts.tokens()) == 2
+    assert state.decisions_hold()
+
+
 class TestFormats:
     @pytest.mark.long
     def test_a_file_of_the_first_slice_is_read_and_its_jobs_go_on(self, tmp_path):
@@ -274,8 +313,13 @@ class TestOldCopies:
         with pytest.raises(StateDamaged):
             state.decide("ana", "something")
         state.close()
-        other = open_it(machine="new")  # It was never there before, and takes what it finds.
+        other = open_it(machine="new")  # It was never there before, and takes what it finds,
         other.check_anchored()
+        with other.changing() as change:
+            change.execute("ALTER TABLE decisions DISABLE TRIGGER ALL")
+            change.execute("DELETE FROM decisions WHERE number = 1")
+        with pytest.raises(StateDamaged):  # from then on.
+            other.check_anchored()
         other.close()
 
 

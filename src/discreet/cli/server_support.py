@@ -85,7 +85,9 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
             folder = opened.enter_context(demo_folder())
             policies = [folder / "policy.toml"]
             settings = replace(settings, state=folder / "server.db", answer_after=DEMO_TIMES)
-            settings = replace(settings, plans=(folder / "plans" / "plan.toml",))
+            settings = replace(
+                settings, state_anchor=folder / "server.db.anchor", plans=(folder / "plans" / "plan.toml",)
+            )
         files = policy_files([*policies, *_saved_policies(settings.data_folder)])
         read = [read_any_policy(file) for file in files]
         settings = replace(settings, plans=(*settings.plans, *filter(_is_released, files)))

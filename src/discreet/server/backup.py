@@ -55,6 +55,7 @@ def make_copy(place: Path, file: Path, *, anchor: Path | None = None) -> StateFa
     """Copy the state at a place, which may be used meanwhile, into a new file, and check the copy."""
     if file.exists():
         raise FileExistsError(f"{file.name} is there already: a copy is a new file")
+    _check_there(place)
     with _opened(place, anchor) as state:
         state.check_anchored()
         state.copy_to(file)
@@ -80,13 +81,18 @@ def check_copy(file: Path) -> StateFacts:
 
 def check_state(place: Path, *, anchor: Path | None = None) -> StateFacts:
     """Check a state, which may be used meanwhile: its log is as it was written, and contains what was anchored."""
-    found = state_place(place)
-    if isinstance(found, Path) and not found.is_file():
-        raise FileNotFoundError(f"there is no state {found.name}")
+    _check_there(place)
     with _opened(place, anchor) as state:
         facts = _facts(state.name, FORMAT, state.rows)
         state.check_anchored()
         return facts
+
+
+def _check_there(place: Path) -> None:
+    """Refuse to make a state where only one that is there was meant."""
+    found = state_place(place)
+    if isinstance(found, Path) and not found.is_file():
+        raise FileNotFoundError(f"there is no state {found.name}")
 
 
 def _facts(name: str, number: int, rows: Any) -> StateFacts:

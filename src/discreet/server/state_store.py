@@ -271,9 +271,15 @@ class ServerState(ABC):
     # --- the anchor ---
 
     def check_anchored(self) -> None:
-        """Refuse a state whose log does not contain what was anchored: an old copy, or one that was cut."""
+        """Refuse a state whose log does not contain what was anchored: an old copy, or one that was cut.
+
+        What is seen now is anchored, too: others may have written it.
+        """
         with self._lock:
-            self._check_anchor(self.row(_LAST))
+            last = self.row(_LAST)
+            self._check_anchor(last)
+            if last is not None:
+                self._opened_anchor().move(Head(last["number"], last["hash"]))
 
     def _check_anchor(self, last: Any | None) -> None:
         anchored = BEGINNING if self._restores else self._opened_anchor().read()
