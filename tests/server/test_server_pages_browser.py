@@ -1,7 +1,7 @@
 """Every page in a real browser: light and dark, wide and narrow, by keyboard, and by axe-core; and the editor.
 
-A page that is added is looked at by itself: all addresses that answer with HTML are opened. One with a parameter is
-given its value in `PLACES`.
+A page that is added is looked at by itself: all addresses that answer with HTML are opened. One with another
+parameter than a data set or a release is given its value in `PLACES`.
 """
 
 from __future__ import annotations
@@ -22,12 +22,8 @@ from discreet.server.pages.site import page_routes
 
 pytestmark = [needs_chromium, pytest.mark.long]
 GRAVE = ("serious", "critical")
-# What stands for the parameter of an address: found on the server that is looked at.
-PLACES = {
-    "/releases/{id}": lambda world: f"/releases/{world.number}",
-    "/approvals/{id}": lambda world: f"/approvals/{world.waiting}",
-    "/static/{name}": lambda world: None,
-}
+# What stands for the parameter of an address, where it is not the data set or the release of the site.
+PLACES = {"/approvals/{id}": lambda world: f"/approvals/{world.waiting}", "/static/{name}": lambda world: None}
 
 
 @contextlib.contextmanager
@@ -114,9 +110,9 @@ def addresses(site):
     """All pages that an owner can open."""
     for route in page_routes(site.server):
         if "GET" in route.methods and not route.path.endswith((".toml", ".ipynb")):  # Files are no pages.
-            place = PLACES[route.path](site) if "{" in route.path else route.path
-            if place is not None:
-                yield place
+            place = PLACES.get(route.path, lambda world, path=route.path: path.format(id=world.number, dataset="one"))
+            if place(site) is not None:
+                yield place(site)
 
 
 LOOKS = [("dark", 360), ("light", 1200), ("light", 360), ("dark", 1200)]

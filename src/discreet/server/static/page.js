@@ -10,6 +10,7 @@ const invitation = document.querySelector("#invitation");
 if (invitation && location.hash.startsWith("#dsc_")) {
   invitation.value = decodeURIComponent(location.hash.slice(1));
   history.replaceState(null, "", location.pathname);
+  document.querySelector("h1").after(invitation.form); // First what is needed now.
   invitation.form.querySelector("button").focus();
 }
 
