@@ -13,10 +13,10 @@ from system_parts import needs_postgres
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.server.accounts import AccountRole, Accounts
-from discreet.server.backup import check_copy, check_state, make_copy, restore_state
 from discreet.server.problems import Problem
 from discreet.server.state_store import StateDamaged, opened_state
 from discreet.server.state_tables import table_names
+from discreet.server.watch.backup import check_copy, check_state, make_copy, restore_state
 
 JOB = "INSERT INTO jobs (id, dataset, name, key, request, cost, state, asked) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 SAID = {"reason": "the disk was lost", "by": "test"}
@@ -181,7 +181,7 @@ class TestFiles:
 
     def test_the_planted_mistake_is_found(self, tmp_path, monkeypatch):
         """A restoration that voids nothing lets the old token in: the test above would see it."""
-        monkeypatch.setattr("discreet.server.backup.VOIDED", ())
+        monkeypatch.setattr("discreet.server.watch.backup.VOIDED", ())
         place = str(tmp_path / "state.db")
         _, token = filled(place)
         make_copy(place, tmp_path / "copy.db")

@@ -35,7 +35,7 @@ def make(
 ) -> None:
     """Copy the state of a server, which may be running, into a file, and check the copy."""
     from discreet.cli.serving.backup_support import CheckedCopy
-    from discreet.server.backup import make_copy
+    from discreet.server.watch.backup import make_copy
 
     show(CheckedCopy.of(make_copy(state, file, anchor=state_anchor)), as_json=as_json)
 
@@ -49,7 +49,7 @@ def check(
 ) -> None:
     """Check that the log of a copy is as it was written; without FILE, that the state itself is no old copy."""
     from discreet.cli.serving.backup_support import CheckedCopy
-    from discreet.server.backup import check_copy, check_state
+    from discreet.server.watch.backup import check_copy, check_state
 
     found = check_state(state, anchor=state_anchor) if file is None else check_copy(file)
     show(CheckedCopy.of(found), as_json=as_json)
@@ -68,7 +68,7 @@ def restore(
     """Put a copy back, or accept an old state; all tokens, invitations, passwords and visits are void afterwards."""
     from discreet.cli.server_support import who_changes
     from discreet.cli.serving.backup_support import CheckedCopy, RestoredState
-    from discreet.server.backup import restore_state
+    from discreet.server.watch.backup import restore_state
 
     facts, invitations = restore_state(state, file, reason=reason, by=who_changes(), anchor=state_anchor)
     show(RestoredState(state=CheckedCopy.of(facts), invitations=invitations), as_json=as_json)

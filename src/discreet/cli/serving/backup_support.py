@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, final
 from discreet.cli.output import Block, Styled
 
 if TYPE_CHECKING:
-    from discreet.server.backup import StateFacts
+    from discreet.server.watch.backup import StateFacts
 
 __all__ = ["CheckedCopy", "RestoredState"]
 

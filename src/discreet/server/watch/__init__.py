@@ -1,1 +1,1 @@
-"""What watches a server: health, metrics, lines on standard error, and reading the log of decisions."""
+"""What keeps a server well: health, metrics, lines on standard error, reading the log of decisions, and copies."""
