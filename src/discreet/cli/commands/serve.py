@@ -11,6 +11,23 @@ from discreet.cli.options import AsJson, command
 
 __all__ = ["add_to"]
 
+_Connections = Annotated[
+    list[str] | None,
+    typer.Option("--data-connection", help="An environment variable with an address of PostgreSQL, for the same."),
+]
+_Above = Annotated[
+    list[str] | None,
+    typer.Option("--approve-above", help="DATASET=ε or DATASET:ROLE=ε: a release above it waits for a custodian."),
+]
+_AboveDaily = Annotated[
+    list[str] | None,
+    typer.Option("--approve-above-daily", help="The same for what one account asks of a data set in 24 hours."),
+]
+_Folder = Annotated[
+    Path | None,
+    typer.Option("--data-folder", help="A folder whose tables custodians may declare on a page; served, too."),
+]
+
 
 def add_to(app: typer.Typer, panel: str) -> None:
     """Add the command."""
@@ -52,14 +69,8 @@ def serve(
     behind_proxy: Annotated[
         bool, typer.Option("--behind-proxy", help="A proxy on this machine has TLS and passes requests on.")
     ] = False,
-    approve_above: Annotated[
-        list[str] | None,
-        typer.Option("--approve-above", help="DATASET=ε or DATASET:ROLE=ε: a release above it waits for a custodian."),
-    ] = None,
-    approve_above_daily: Annotated[
-        list[str] | None,
-        typer.Option("--approve-above-daily", help="The same for what one account asks of a data set in 24 hours."),
-    ] = None,
+    approve_above: _Above = None,
+    approve_above_daily: _AboveDaily = None,
     approval_days: Annotated[float, typer.Option("--approval-days", help="How long a release waits for one.")] = 7.0,
     oidc: Annotated[
         Path | None, typer.Option("--oidc", help="A file about a provider (OpenID Connect) that people sign in by.")
@@ -67,14 +78,8 @@ def serve(
     log: Annotated[
         str, typer.Option("--log", help="What is said on standard error, for each decision: json, text or off.")
     ] = "text",
-    data_folder: Annotated[
-        Path | None,
-        typer.Option("--data-folder", help="A folder whose tables custodians may declare on a page; served, too."),
-    ] = None,
-    data_connection: Annotated[
-        list[str] | None,
-        typer.Option("--data-connection", help="An environment variable with an address of PostgreSQL, for the same."),
-    ] = None,
+    data_folder: _Folder = None,
+    data_connection: _Connections = None,
     exact_looks: Annotated[
         bool, typer.Option("--allow-exact-looks", help="Let those who hold the data look at exact results, logged.")
     ] = False,
