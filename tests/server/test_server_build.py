@@ -18,9 +18,9 @@ import discreet as dp
 from discreet.cli.command_runner import run
 from discreet.release import check, read_release_plan
 from discreet.server.datasets import AskedQuestion
+from discreet.server.pages.question_builder import read_choice, sql_name, table_choices
+from discreet.server.pages.take_away import notebook, plan_file
 from discreet.server.problems import Problem
-from discreet.server.question_builder import read_choice, sql_name, table_choices
-from discreet.server.take_away import notebook, plan_file
 
 PAYLOADS = Path(__file__).with_name("payloads.txt").read_text(encoding="utf-8").splitlines()
 ODD = (

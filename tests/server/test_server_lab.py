@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import discreet as dp
-from discreet.server import lab_results
-from discreet.server.lab_results import ATTACKED_AT, MEANINGS, lab_attacks, meaning_table
+from discreet.server.pages import lab_results
+from discreet.server.pages.lab_results import ATTACKED_AT, MEANINGS, lab_attacks, meaning_table
 
 pytestmark = pytest.mark.long
 SURE = 1e-9

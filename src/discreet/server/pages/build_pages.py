@@ -18,11 +18,11 @@ from discreet.server.app import Server
 from discreet.server.datasets import AskedQuestion, ServedDataset
 from discreet.server.jobs import Job
 from discreet.server.pages.ask_pages import shown_table
+from discreet.server.pages.question_builder import MOST_KEYS, BuiltQuestion, private_table, read_choice, table_choices
+from discreet.server.pages.take_away import notebook, plan_file
 from discreet.server.pages.visit import Visit, visited
 from discreet.server.problems import Problem, problem_of
 from discreet.server.question_api import ask_release, seen_job
-from discreet.server.question_builder import MOST_KEYS, BuiltQuestion, private_table, read_choice, table_choices
-from discreet.server.take_away import notebook, plan_file
 
 __all__ = ["build_routes"]
 

@@ -15,7 +15,7 @@ from discreet.pages.kit import bar_table
 from discreet.pages.svg import Scale, strip
 from discreet.privacy.meaning import best_guess, deployments
 from discreet.server.app import Server
-from discreet.server.lab_results import ATTACKED_AT, MEANINGS, LabAttack, lab_attacks, meaning_table
+from discreet.server.pages.lab_results import ATTACKED_AT, MEANINGS, LabAttack, lab_attacks, meaning_table
 from discreet.server.pages.visit import Visit, visited
 
 __all__ = ["lab_routes"]
