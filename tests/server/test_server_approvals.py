@@ -365,6 +365,17 @@ class TestLimits:
         assert limits.of("a:b", AccountRole.AGENT) == (Fraction(1, 2), 2)
         assert limits.of("a:b", AccountRole.OWNER) == (1, 2)
 
+    def test_a_limit_of_all_data_sets_holds_where_there_is_no_nearer_one(self):
+        """Also for those that are added on the page of data later."""
+        limits = ApprovalLimits.read(["*=1", "*:agent=0.1", "visits=2"], [])
+        limits.check(["visits"])
+        found = {
+            (name, role): limits.of(name, role)[0]
+            for name in ("visits", "later")
+            for role in (AccountRole.AGENT, AccountRole.OWNER)
+        }
+        assert list(found.values()) == [2, 2, Fraction(1, 10), 1]
+
     def test_a_job_is_asked_for_through_one_door(self):
         """Whoever adds another way into the queue adds the gate to it: only `_add` writes a job."""
         import inspect

@@ -39,6 +39,7 @@ __all__ = ["AWAITING", "ApprovalBook", "ApprovalGate", "ApprovalLimits", "Approv
 AWAITING = "awaiting"  # the state of a job that waits for a person
 APPROVED, DECLINED, WITHDRAWN, EXPIRED, NOT_NEEDED = "approved", "declined", "withdrawn", "expired", "not needed"
 _DAY = 86_400.0
+_ALL = "*"  # every data set, those too that are added while the server runs
 _LONGEST_REASON, _LEAST_BEGINNING = 500, 8
 _USUAL_DELTA = Fraction(1, 10**6)  # where a budget of ρ has no δ at which an ε could be told
 
@@ -67,14 +68,15 @@ class ApprovalLimits:
 
     def check(self, datasets: Iterable[str]) -> None:
         """Refuse a limit of a data set that is not there: it would hold nobody back."""
-        known = set(datasets)
+        known = {*datasets, _ALL}
         for dataset, _ in (*self.each, *self.daily):
             if dataset not in known:
                 raise InvalidParameter(f"a limit for approvals names {dataset}, and there is no such data set")
 
     def of(self, dataset: str, role: AccountRole) -> tuple[Fraction | None, Fraction | None]:
         """Return the limit of one release and that of a day."""
-        each, daily = (one.get((dataset, role.value), one.get((dataset, ""))) for one in (self.each, self.daily))
+        places = [(name, one) for name in (dataset, _ALL) for one in (role.value, "")]  # The nearest counts.
+        each, daily = (next((one[place] for place in places if place in one), None) for one in (self.each, self.daily))
         return each, daily
 
 
