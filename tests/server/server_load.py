@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 from server_process import ServerProcess
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, LedgerUnavailable
 from discreet.query import read_policy
 from discreet.query.session.session import Session
 from discreet.server.api_models import release_document
@@ -146,7 +146,7 @@ class Load:
             for dataset in self.datasets:
                 with opened(self.folder, dataset) as session:
                     for name in {claim.principal for claim in session.ledger.claims() if claim.is_failed}:
-                        with suppress(InvalidParameter):  # Some are looked at already.
+                        with suppress(InvalidParameter, LedgerUnavailable):  # Some are looked at already.
                             session.ledger.reopen(name, reason="killed by the test", principal="custodian")
 
     @property

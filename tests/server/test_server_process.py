@@ -46,8 +46,17 @@ def release(client, **more):
     return answer.status_code, answer.json()
 
 
+def again(client, key):
+    """Ask under a key, as often as the limit lets one, and return the answer as it came."""
+    while True:
+        answer = client.post("/v1/datasets/one/releases?wait=60", json=COUNT | {"idempotency_key": key})
+        if answer.status_code != 429:
+            return answer.text
+        time.sleep(0.2)
+
+
 @pytest.mark.parametrize(
-    ("often", "crashes"), [(20, 1), pytest.param(1_000, 5, marks=pytest.mark.slow)], ids=["some", "all"]
+    ("often", "crashes"), [(20, 1), pytest.param(1_000, 2, marks=pytest.mark.slow)], ids=["some", "all"]
 )
 def test_one_key_is_charged_once_across_crashes(tmp_path, often, crashes):
     """C23. Also the release that was under way when the server was killed."""
@@ -57,23 +66,18 @@ def test_one_key_is_charged_once_across_crashes(tmp_path, often, crashes):
         for crash in range(crashes + 1):
             client = caller(server, token)
             release(client, idempotency_key=f"told {crash}")
-            for key in [f"told {one}" for one in range(crash + 1)]:
-                for _ in range(often // (crashes + 1)):
-                    answer = client.post("/v1/datasets/one/releases?wait=60", json=COUNT | {"idempotency_key": key})
-                    if answer.status_code == 429:
-                        continue  # Asking faster than the limit.
-                    seen.setdefault(key, set()).add(answer.text)
+            for number in range(often // (crashes + 1)):
+                key = f"told {number % (crash + 1)}"
+                seen.setdefault(key, set()).add(again(client, key))
+            time.sleep(1)  # The limit lets one ask again.
             charged[crash] = client.get("/v1/datasets/one/budget").json()["charges"]
             client.post("/v1/datasets/one/releases?wait=0", json=COUNT | {"idempotency_key": f"cut {crash}"})
             server.kill()
             server.start()
         client = caller(server, token)
         for crash in range(crashes + 1):
-            cut = {
-                client.post("/v1/datasets/one/releases?wait=60", json=COUNT | {"idempotency_key": f"cut {crash}"}).text
-                for _ in range(5)
-            }
-            assert len(cut) == 1  # One answer, or one failure, whatever was under way.
+            # One answer, or one failure, whatever was under way. (Three failures are all that an analyst may see.)
+            assert len({again(client, f"cut {crash}") for _ in range(5)}) == 1
         entries = client.get("/v1/datasets/one/history?limit=200").json()["entries"]
     assert {len(texts) for texts in seen.values()} == {1}
     assert charged[0] == 1

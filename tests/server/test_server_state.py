@@ -62,6 +62,21 @@ def opened(place, tmp_path):
 
 @both_stores
 class TestBothStores:
+    def test_a_state_that_another_server_adds_to_while_it_is_checked_is_no_old_copy(self, opened, monkeypatch):
+        here, there = opened(), opened()
+        there.decide("ana", "something")
+        row = here.row
+
+        def followed(query, *values):
+            found = row(query, *values)
+            if not values:  # the end of the log
+                there.decide("ana", "something else")
+            return found
+
+        monkeypatch.setattr(here, "row", followed)
+        here.check_anchored()
+        assert here.decisions()[0]["number"] == 2
+
     def test_a_change_is_whole_or_not_at_all_and_one_within_it_is_part_of_it(self, opened):
         state = opened()
 

@@ -244,7 +244,7 @@ class ServerState(ABC):
         """
         with self.changing() as change:
             last = change.execute(_LAST).fetchone()
-            self._check_anchor(last)
+            self._check_anchor(last, self._anchored())
             number, before = (1, "") if last is None else (last["number"] + 1, last["hash"])
             self._latest = max(self._latest, 0.0 if last is None else last["at"])
             said = (number, self.now(), who, what, dataset, outcome, about)
@@ -276,13 +276,16 @@ class ServerState(ABC):
         What is seen now is anchored, too: others may have written it.
         """
         with self._lock:
+            anchored = self._anchored()  # before the log is read: other servers add to both meanwhile, to the log first
             last = self.row(_LAST)
-            self._check_anchor(last)
+            self._check_anchor(last, anchored)
             if last is not None:
                 self._opened_anchor().move(Head(last["number"], last["hash"]))
 
-    def _check_anchor(self, last: Any | None) -> None:
-        anchored = BEGINNING if self._restores else self._opened_anchor().read()
+    def _anchored(self) -> Head:
+        return BEGINNING if self._restores else self._opened_anchor().read()
+
+    def _check_anchor(self, last: Any | None, anchored: Head) -> None:
         if anchored.index == 0:
             return
         number = 0 if last is None else last["number"]
