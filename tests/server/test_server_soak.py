@@ -24,7 +24,7 @@ pytestmark = pytest.mark.soak
 MINUTES = float(os.environ.get("DISCREET_LOAD_MINUTES", "10"))
 ANALYSTS = int(os.environ.get("DISCREET_LOAD_ANALYSTS", "50"))
 DECLARED = {"one": 2.0, "two": 2.0}
-BUDGETS = {"one": "1000", "two": "2"}  # The second is used up early: everybody is at the edge at once.
+BUDGETS = {"one": "1000", "two": "0.5"}  # The second is used up early: everybody is at the edge at once.
 
 
 def accounts(state, names):
