@@ -26,7 +26,7 @@ def add_to(app: typer.Typer, panel: str) -> None:
 @command(token, "new", example="discreet token new ana --scope read --scope ask --days 30")
 def new(
     name: Annotated[str, typer.Argument(help="Whose token it is.", metavar="NAME")],
-    scope: Annotated[list[str], typer.Option("--scope", help="read, ask, release, audit or approve; several times.")],
+    scope: Annotated[list[str], typer.Option("--scope", help="read, ask, release, audit, approve, manage; several.")],
     dataset: Annotated[
         list[str] | None, typer.Option("--dataset", help="Only for this data set; several times for several.")
     ] = None,
