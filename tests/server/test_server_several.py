@@ -393,3 +393,35 @@ def test_what_holds_for_a_state_in_a_file_holds_for_one_in_a_database():
         text=True,
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_server_that_waited_too_long_for_another_goes_on_when_that_one_is_done(tmp_path, postgres_database):
+    """Who did not get the lock in time is in a transaction that failed: nothing else would ever work in it."""
+    site = Site(tmp_path, postgres_database)
+    one, two = (opened_state(site.state, anchor=tmp_path / name) for name in ("a", "b"))
+    two._execute("SET lock_timeout = '100ms'")
+    with one.changing(), pytest.raises(StateUnavailable):
+        two.decide("two", "waits")
+    assert two.rows("SELECT * FROM people") == []
+    two.decide("two", "goes on")
+    assert [row["what"] for row in one.rows("SELECT what FROM decisions")] == ["goes on"]
+    one.close()
+    two.close()
+
+
+def test_the_rest_of_a_change_is_not_done_on_another_connection(tmp_path, postgres_database):
+    site = Site(tmp_path, postgres_database)
+    state = opened_state(site.state, anchor=tmp_path / "a")
+    insert = "INSERT INTO people (name, role, since) VALUES (?, 'reader', 0)"
+
+    def cut():
+        with state.changing() as change:
+            change.execute(insert, ("first",))
+            with suppress(StateUnavailable), state.changing():
+                change.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+            change.execute(insert, ("second",))
+
+    with pytest.raises(StateUnavailable):
+        cut()
+    assert state.rows("SELECT name FROM people") == []
+    state.close()

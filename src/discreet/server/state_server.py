@@ -101,6 +101,8 @@ class PostgresState(ServerState):
     def _connected(self) -> psycopg.Connection[Any]:
         if self._connection is not None and not self._connection.closed:
             return self._connection
+        if self._is_changing:  # On another connection the rest would be done without what came before, and not alone.
+            raise StateUnavailable("the database of the state was lost within a change, which was not done")
         if time.monotonic() < self._down_until:
             raise StateUnavailable("the database of the state cannot be reached now")
         try:
@@ -150,8 +152,12 @@ class PostgresState(ServerState):
         return run() if self._is_changing else self._once_more(run)
 
     def _begin(self) -> None:
-        self._once_more(lambda: self._execute(f"BEGIN; SELECT pg_advisory_xact_lock({self._key})"))
-        self._sync()
+        try:
+            self._once_more(lambda: self._execute(f"BEGIN; SELECT pg_advisory_xact_lock({self._key})"))
+            self._sync()
+        except BaseException:
+            self._end("ROLLBACK")  # Who did not get the lock in time has begun: every statement after it would fail.
+            raise
 
     def _end(self, word: str) -> None:
         if word == "COMMIT":
