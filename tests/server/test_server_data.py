@@ -108,6 +108,37 @@ class TestChanging:
         new = PolicyFolder(folder).read(TEXT.replace("epsilon = 20", "epsilon = 21"))
         check_change(PolicyFolder(folder), new, world.server.shelf["one"].policy, [])
 
+    @pytest.mark.parametrize(
+        "let_go",
+        [
+            lambda text: text.replace('"visits.csv"', '"fresh.csv"'),
+            lambda text: text.replace("tables.visits", "tables.kept").replace('"visits.csv"', '"fresh.csv"'),
+            lambda text: text.replace("tables.visits", "tables.open").replace(
+                '"visits.csv"', '"visits.csv"\npublic = true'
+            ),
+        ],
+    )
+    def test_rows_that_are_protected_are_not_let_go(self, place, let_go):
+        """Else their file could be declared as another data set, with a budget that nobody has spent of."""
+        folder, world = place
+        client = world.browser("custodian")
+        assert change(client, "one", let_go(TEXT)).status_code == 422
+        again = TEXT.replace('"one"', '"again"').replace("one.ledger", "again.ledger")
+        assert change(client, "again", again).status_code == 422
+        assert not (folder / "again.ledger").exists()
+        assert change(client, "one", TEXT.replace("tables.visits", "tables.renamed")).status_code == 303
+
+    def test_without_that_check_a_budget_begins_anew(self, place, monkeypatch):
+        """The planted mistake."""
+        from discreet.server import policy_editing
+
+        monkeypatch.setattr(policy_editing, "_check_rows_stay", lambda new, served: None)
+        _, world = place
+        client = world.browser("custodian")
+        assert change(client, "one", TEXT.replace('"visits.csv"', '"fresh.csv"')).status_code == 303
+        again = TEXT.replace('"one"', '"again"').replace("one.ledger", "again.ledger")
+        assert change(client, "again", again).status_code == 303
+
     def test_what_is_wrong_is_said_by_its_line(self, place):
         _, world = place
         page = change(world.browser("owner"), "one", TEXT.replace("low = 0", "lowest = 0"))
@@ -263,6 +294,40 @@ class TestWho:
         assert client.get("/data/one").status_code == 404
         assert send(client, "/data/one", text=TEXT, action="save").status_code == 404
         assert "one" not in client.get("/data").text.split("<main")[1].split("Add a data set")[0]
+
+    def test_a_custodian_of_another_data_set_looks_at_none_of_its_rows(self, place):
+        """A draft is an exact look: a file that a data set protects has none, by whatever name of it."""
+        folder, world = place
+        os.link(folder / "visits.csv", folder / "same.csv")
+        world.server.accounts.add("near", AccountRole.CUSTODIAN, ["two"], by="test")
+        for table in ("visits.csv", "same.csv"):
+            said = {"table": table, "dataset": "mine", "unit": "patient", "epsilon": "1"}
+            answer = send(world.browser("near"), "/data", **said)
+            assert answer.status_code == 422
+            assert "Harbour" not in answer.text
+            assert "data set one" not in answer.text
+        assert "policy draft" not in {row["what"] for row in world.server.state.rows("SELECT what FROM decisions")}
+
+    @pytest.mark.parametrize("kept", ["releases", "grants"])
+    def test_a_name_that_others_used_is_nobodys_to_take(self, place, kept):
+        """Whoever adds a data set is granted its name, and with it all that was ever asked under it."""
+        folder, world = place
+        world.server.accounts.add("next", AccountRole.CUSTODIAN, ["two"], by="test")
+        job = world.client("owner").post("/v1/datasets/one/releases", json=COUNT).json()
+        if kept == "grants":
+            world.server.accounts.grant("analyst", ["retired"], by="test")
+        else:
+            with world.server.state.changing() as change_of_state:
+                change_of_state.execute("UPDATE jobs SET dataset = 'retired'")
+        client = world.browser("next")
+        text = TEXT.replace('"one"', '"retired"').replace("one.ledger", "retired.ledger")
+        text = text.replace("visits.csv", "fresh.csv")
+        assert change(client, "retired", text).status_code == 422
+        said = {"table": "fresh.csv", "dataset": "retired", "unit": "row", "epsilon": "1"}
+        assert send(client, "/data", **said).status_code == 422
+        assert client.get(f"/releases/{job['id']}").status_code == 404
+        assert not (folder / "retired.ledger").exists()
+        assert change(world.browser("owner"), "retired", text).status_code == 303
 
     def test_no_token_and_no_other_page_changes_anything(self, place):
         _, world = place

@@ -26,7 +26,7 @@ from discreet.schema.toml_document import Document
 from discreet.server.accounts import secret
 from discreet.server.problems import Problem
 
-__all__ = ["PolicyFolder", "check_change", "check_new_name", "difference", "digest_of"]
+__all__ = ["PolicyFolder", "check_change", "check_new_name", "check_undeclared", "difference", "digest_of"]
 
 _TABLE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\.(?:csv|parquet)", re.ASCII)
 _DATASET = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -169,6 +169,7 @@ def check_change(folder: PolicyFolder, new: Policy, served: Policy | None, other
         _check_added(folder, new)
     else:
         _check_kept(new, served)
+        _check_rows_stay(new, served)
     _check_resources(folder, new)
     _check_sources(folder, new, served)
     _check_apart(new, others)
@@ -227,6 +228,15 @@ def _check_kept(new: Policy, served: Policy) -> None:
             )
 
 
+def _check_rows_stay(new: Policy, served: Policy) -> None:
+    """Refuse to let rows go: what a data set protects no longer could be declared as another one, with a new budget."""
+    if not set(_places(served)) <= set(_places(new)):
+        raise InvalidParameter(
+            f"what {served.dataset} protects stays protected by it: a table can be added or renamed here, and not be "
+            "taken away, made public or read from elsewhere. Whoever runs the server does that, with --policy"
+        )
+
+
 def _check_resources(folder: PolicyFolder, new: Policy) -> None:
     """What a question may use is for whoever runs the machine to say."""
     text = folder.text(new.dataset)
@@ -236,13 +246,24 @@ def _check_resources(folder: PolicyFolder, new: Policy) -> None:
 
 def _check_apart(new: Policy, others: Iterable[Policy]) -> None:
     """Refuse a file that another data set protects: the same people would have two budgets."""
-    taken = {place: other.dataset for other in others for place in _places(other)}
-    for place in _places(new, public=True):
-        if place in taken:
-            raise InvalidParameter(
-                f"data set {taken[place]} protects the rows of one of these files already: they have one budget. "
-                "Ask there, or declare the table in its policy"
-            )
+    taken = {place for other in others for place in _places(other)}
+    if not taken.isdisjoint(_places(new, public=True)):
+        raise InvalidParameter(_TAKEN)
+
+
+def check_undeclared(folder: PolicyFolder, table: str, others: Iterable[Policy]) -> None:
+    """Refuse a look at a file that a data set protects: who sees the folder need not see that data set."""
+    if table in folder.tables() and _file_place(folder.folder / table) in {
+        place for other in others for place in _places(other)
+    }:
+        raise InvalidParameter(_TAKEN)
+
+
+# It names no data set: who reads it need not know of that one.
+_TAKEN = (
+    "another data set protects the rows of one of these files already: they have one budget. Ask there, or declare the "
+    "table in its policy"
+)
 
 
 def _places(policy: Policy, *, public: bool = False) -> Iterator[tuple[Any, ...]]:
@@ -253,6 +274,13 @@ def _places(policy: Policy, *, public: bool = False) -> Iterator[tuple[Any, ...]
         if table.postgres is not None:
             # However it is written: with its schema or without, in quotes or not.
             yield "postgres", table.postgres.table.rpartition(".")[2].strip('"').casefold()
-        elif table.source is not None and table.source.exists():
-            found = table.source.stat()
-            yield found.st_dev, found.st_ino
+        elif table.source is not None:
+            yield _file_place(table.source)
+
+
+def _file_place(file: Path) -> tuple[Any, ...]:
+    try:
+        found = file.stat()
+    except OSError:
+        return "missing", str(file)
+    return found.st_dev, found.st_ino

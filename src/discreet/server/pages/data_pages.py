@@ -20,7 +20,14 @@ from discreet.server.accounts import AccountRole
 from discreet.server.app import Server
 from discreet.server.datasets import ServedDataset, open_dataset
 from discreet.server.pages.visit import Visit, visited
-from discreet.server.policy_editing import PolicyFolder, check_change, check_new_name, difference, digest_of
+from discreet.server.policy_editing import (
+    PolicyFolder,
+    check_change,
+    check_new_name,
+    check_undeclared,
+    difference,
+    digest_of,
+)
 from discreet.server.problems import Problem, problem_of
 
 __all__ = ["data_routes"]
@@ -52,6 +59,7 @@ def _drafted(visit: Visit) -> Response:
     form, folder = visit.form, _folder(visit)
     said = {name: form.get(name, "").strip()[:200] for name in ("table", "dataset", "unit", "epsilon", "delta")}
     _check_unused(visit, said["dataset"])
+    check_undeclared(folder, said["table"], _others(visit, said["dataset"]))
     if not said["epsilon"]:
         raise Problem("invalid", "say how much may ever be spent on these data, as ε: there is no default")
     visit.server.state.decide(visit.caller.name, "policy draft", about=said["table"] if said["table"] else "")
@@ -64,7 +72,28 @@ def _drafted(visit: Visit) -> Response:
 def _check_unused(visit: Visit, dataset: str) -> None:
     check_new_name(dataset)
     if any(one.name == dataset for one in visit.server.shelf) or _folder(visit).text(dataset) is not None:
-        raise Problem("invalid", "this name cannot be used for a new data set")
+        raise Problem("invalid", _NO_NAME)
+    _check_new_to_all(visit, dataset)
+
+
+def _check_new_to_all(visit: Visit, dataset: str) -> None:
+    """Refuse a name under which others asked or were let in before: who adds a data set is granted its name."""
+    if visit.caller.sees(dataset):
+        return
+    for table in ("jobs", "saved_questions", "grants"):
+        if visit.server.state.row(f"SELECT 1 AS one FROM {table} WHERE dataset = ?", dataset) is not None:
+            raise Problem("invalid", _NO_NAME)
+
+
+_NO_NAME = "this name cannot be used for a new data set"
+
+
+def _others(visit: Visit, name: str) -> list[Policy]:
+    """Return the policies of all other data sets: those that are served, and those in the folder."""
+    folder = _folder(visit)
+    found = [one.policy for one in visit.server.shelf if one.name != name]
+    files = [file for own, file in folder.policies().items() if own != name]
+    return found + [folder.read(file.read_text(encoding="utf-8")) for file in files]
 
 
 def _one(visit: Visit) -> Response:
@@ -114,9 +143,9 @@ def _checked(visit: Visit, name: str, text: str, before: str | None, served: Ser
     new = folder.read(text)
     if new.dataset != name:
         raise Problem("invalid", "a data set keeps its name")
-    others = [one.policy for one in visit.server.shelf if one.name != name]
-    others += [folder.read(file.read_text(encoding="utf-8")) for own, file in folder.policies().items() if own != name]
-    check_change(folder, new, None if served is None else served.policy, others)
+    if served is None:
+        _check_new_to_all(visit, name)
+    check_change(folder, new, None if served is None else served.policy, _others(visit, name))
     return new
 
 
