@@ -88,7 +88,7 @@ def run_server(policies: Sequence[Path], settings: ServerSettings, *, demo: bool
             settings = replace(
                 settings, state_anchor=folder / "server.db.anchor", plans=(folder / "plans" / "plan.toml",)
             )
-        files = policy_files([*policies, *_saved_policies(settings.data_folder)])
+        files = policy_files(policies, _saved_policies(settings.data_folder))
         read = [read_any_policy(file) for file in files]
         settings = replace(settings, plans=(*settings.plans, *filter(_is_released, files)))
         server = opened.enter_context(opened_server(read, settings))

@@ -105,14 +105,16 @@ def _is_loopback(host: str) -> bool:
         return False
 
 
-def policy_files(places: Sequence[Path]) -> list[Path]:
-    """Return the policy files that are named, and all of a folder that is."""
+def policy_files(places: Sequence[Path], more: Sequence[Path] = ()) -> list[Path]:
+    """Return the policy files that are named, all of a folder that is, and of `more` those that are not among them."""
     found: list[Path] = []
     for place in places:
         found += sorted(place.glob("*.toml")) if place.is_dir() else [place]
+    known = {file.resolve() for file in found}
+    found += [file for file in more if file.resolve() not in known]
     if not found:
         raise InvalidParameter("no policy was named: say --policy FILE, several times or for a folder, or --demo")
-    return list({file.resolve(): file for file in found}.values())
+    return found
 
 
 @contextmanager
