@@ -138,6 +138,20 @@ class TestWhoDecides:
         assert limited.client(role).post(f"/v1/releases/{number}/approve", json={}).status_code == status
         assert limited.server.jobs.get(number).state == "awaiting"
 
+    def test_who_made_the_token_of_an_agent_does_not_approve_what_it_asks(self, limited):
+        """They have the token: four eyes would be two."""
+        custodian, other = limited.client("custodian"), limited.client("eve")
+        said = {"name": "agent", "scopes": ["read", "ask", "release"], "cap": "5", "days": 0.01}
+        made = custodian.post("/v1/tokens", json=said)
+        limited.tokens["puppet"] = made.json()["secret"]
+        number = awaiting(limited, "puppet")
+        for act in ("approve", "decline"):
+            answer = custodian.post(f"/v1/releases/{number}/{act}", json={"reason": "mine"})
+            assert answer.json()["code"] == "forbidden"
+        shown = {who: client.get(f"/v1/approvals/{number}").json() for who, client in (("c", custodian), ("e", other))}
+        assert {who: one["approval"]["yours_to_decide"] for who, one in shown.items()} == {"c": False, "e": True}
+        assert other.post(f"/v1/releases/{number}/approve", json={"reason": "fine"}).status_code == 200
+
     def test_a_token_needs_the_scope(self, limited):
         number, client = awaiting(limited), limited.client()
         client.headers["authorization"] = f"Bearer {limited.token('eve', scopes=['read', 'ask', 'release', 'audit'])}"

@@ -85,7 +85,28 @@ class TestCodes:
         begun = made.begin("", ["read"])
         made.decide(people["ana"], begun["user_code"], scopes=["read"], datasets=None, cap=None)
         accounts.disable("ana", by="test")
-        assert code(lambda: made.redeem(begun["device_code"])) == "invalid"
+        assert code(lambda: made.redeem(begun["device_code"])) == "expired-code"
+
+    @pytest.mark.parametrize(
+        "ended",
+        [
+            lambda accounts: (accounts.disable("ana", by="test"), accounts.enable("ana", by="test")),
+            lambda accounts: accounts.change_role("ana", AccountRole.CUSTODIAN, by="test"),
+            lambda accounts: accounts.end_all("ana", by="test"),
+            lambda accounts: accounts.set_password("ana", "a long enough password"),
+        ],
+    )
+    def test_what_ends_visits_ends_what_was_begun_in_them(self, codes, ended):
+        """A code that was allowed, and a tie to a provider that is under way: each would let somebody in again."""
+        made, accounts, people, _ = codes
+        begun = made.begin("", ["read"])
+        made.decide(people["ana"], begun["user_code"], scopes=["read"], datasets=None, cap=None)
+        with made._state.changing() as change:
+            for name in ("ana", "eve"):
+                change.execute("INSERT INTO sign_ins VALUES (?, ?, 2000000)", (name, name))
+        ended(accounts)
+        assert code(lambda: made.redeem(begun["device_code"])) == "expired-code"
+        assert [row["name"] for row in made._state.rows("SELECT name FROM sign_ins")] == ["eve"]
 
     def test_an_account_has_a_few_wrong_tries_an_hour(self, codes):
         made, _, people, now = codes

@@ -180,6 +180,26 @@ class TestTying:
         accounts.unlink("tia", by="test")
         accounts.set_password("tia", "another long password")
 
+    def test_a_browser_that_was_left_open_ties_nothing(self, home, provider):
+        """Whoever sits down there would sign in at the provider as themselves, and have the account for good."""
+        accounts, password = home.server.accounts, "a long enough password"
+        accounts.add("lea", AccountRole.ANALYST, ["one"], by="test")
+        accounts.set_password("lea", password)
+        client = home.client()
+        said = {"form_token": form_token(client.get("/login")), "name": "lea", "password": password}
+        assert client.post("/login", data=said).status_code == 303
+        token = form_token(client.get("/account"))
+        for current in ({}, {"current": "wrong"}):
+            assert client.post("/account/link", data={"form_token": token} | current).status_code == 422
+        onward = client.post("/account/link", data={"form_token": token, "current": password})
+        where = onward.text.split('content="0;url=')[1].split('"')[0].replace("&amp;", "&")
+        person(provider, "l-1", "whatever", ())
+        back = httpx.get(where, follow_redirects=False).headers["location"].removeprefix("http://127.0.0.1")
+        accounts.set_password("lea", "another long password")  # Somebody noticed: all visits end, and so does this.
+        assert client.get(back).status_code == 401
+        assert not accounts.is_linked("lea")
+        accounts.sign_in("lea", "another long password")
+
     def test_a_subject_is_tied_to_one_account(self, home, provider):
         person(provider, "t-2", "tom")
         signed_in(home)

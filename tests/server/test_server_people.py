@@ -91,6 +91,22 @@ class TestPeople:
         for act in (olga.invite, olga.disable, lambda name: olga.change_role(name, "reader")):
             assert code(lambda act=act: act("olga")) == "forbidden"
 
+    def test_an_invitation_that_was_kept_is_no_way_to_what_was_granted_later(self, alone):
+        accounts, _ = alone
+        accounts.set_password("ana", "a long enough password")
+        kept = by(alone, "carl").invite("ana")
+        by(alone, "olga").grant("ana", ["two"])
+        assert code(lambda: accounts.accept(kept)) == "not-signed-in"
+        fresh = accounts.invite("ana", by="test")
+        by(alone, "olga").grant("ana", ["two"], revoke=True)
+        assert accounts.visitor(accounts.accept(fresh)[0]).granted == {"one"}
+
+    def test_who_is_new_and_is_granted_more_can_still_come(self, alone):
+        accounts, _ = alone
+        first = by(alone, "olga").add("nina", "analyst", ["one"])
+        by(alone, "olga").grant("nina", ["two"])
+        assert accounts.visitor(accounts.accept(first)[0]).granted == {"one", "two"}
+
     def test_there_is_always_an_owner(self, alone):
         accounts, _ = alone
         for act in (
@@ -141,6 +157,34 @@ class TestTokensOfTokens:
         for act in (little, capped):
             assert code(lambda act=act: act.invite("ana")) == "forbidden"
             assert code(lambda act=act: act.add("eve", "reader", ["one"])) == "forbidden"
+
+    def test_a_token_of_an_agent_sees_no_more_than_who_made_it(self, alone):
+        accounts, state = alone
+        visitor = accounts.visitor(accounts.accept(accounts.invite("carl", by="test"))[0])
+        made = ManagedPeople(state, accounts, visitor).new_token(
+            "agent", scopes=["read"], datasets=None, cap=None, days=1.0
+        )
+        accounts.grant("agent", ["two"], by="test")
+        assert accounts.bearer(made).granted == {"one"}
+
+    def test_a_token_that_no_longer_fits_into_the_list_can_be_revoked(self, alone, monkeypatch):
+        """Else whoever has a stolen token makes so many that the first is safe."""
+        from discreet.server.sign_in import people
+
+        monkeypatch.setattr(people, "_SHOWN_TOKENS", 3)
+        accounts, _ = alone
+        said = {"scopes": ["read"], "datasets": None, "cap": None, "seconds": 3600.0, "by": "test"}
+        first = accounts.new_token("ana", **said)
+        public = first.split("_")[1]
+        others = [accounts.new_token("ana", **said).split("_")[1] for _ in range(4)]
+        mine = by(alone, "ana")
+        assert public not in {one["id"] for one in mine.tokens()}
+        mine.revoke_token(public)
+        assert code(lambda: accounts.bearer(first)) == "not-signed-in"
+        for one in others[2:]:
+            mine.revoke_token(one)
+        assert {one["is_over"] for one in mine.tokens()} == {False}  # Those that work are shown first.
+        assert code(lambda: mine.revoke_token("0" * 16)) == "not-found"
 
     def test_people_make_their_own_and_agents_make_none(self, alone):
         said = {"scopes": ["read"], "datasets": None, "days": 0.5}

@@ -22,12 +22,22 @@ from discreet.exact import positive
 from discreet.names import check_name
 from discreet.noise.source import read
 from discreet.server.problems import Problem
-from discreet.server.state_store import ServerState
+from discreet.server.state_store import ServerState, StateChange
 
 if TYPE_CHECKING:
     from argon2 import PasswordHasher
 
-__all__ = ["OPERATIONS", "SCOPES", "AccountRole", "Accounts", "Caller", "Operation", "nobodys_password", "secret"]
+__all__ = [
+    "OPERATIONS",
+    "SCOPES",
+    "AccountRole",
+    "Accounts",
+    "Caller",
+    "Operation",
+    "end_ways_in",
+    "nobodys_password",
+    "secret",
+]
 
 # --- roles ---
 
@@ -143,6 +153,10 @@ _COUNTED = (
     "INSERT INTO failures VALUES (?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET count = excluded.count,"
     " last = excluded.last, locked_until = excluded.locked_until"
 )
+_VOID_KEPT = (
+    "UPDATE tokens SET revoked = 1 WHERE name = ? AND kind = 'invitation' AND EXISTS (SELECT 1 FROM people"
+    " WHERE people.name = ? AND (password IS NOT NULL OR name IN (SELECT name FROM identities)))"
+)
 _HASHING = BoundedSemaphore(2)  # each takes 64 MB
 
 
@@ -185,6 +199,13 @@ def _matches(stored: str, password: str) -> bool:
 
 
 # --- accounts ---
+
+
+def end_ways_in(database: StateChange, name: str) -> None:
+    """End the visits of somebody, and what was begun in them: a tie to a provider, a code that was not redeemed yet."""
+    database.execute("DELETE FROM visits WHERE name = ?", (name,))
+    database.execute("DELETE FROM sign_ins WHERE name = ?", (name,))
+    database.execute("UPDATE devices SET state = 'used' WHERE name = ? AND state = 'approved'", (name,))
 
 
 @final
@@ -286,6 +307,8 @@ class Accounts:
         )
         with self._state.changing() as database:
             database.executemany(change, [(name, dataset) for dataset in named])
+            if not revoke:  # Whoever kept an invitation to an account that is in use would come to see more by it.
+                database.execute(_VOID_KEPT, (name, name))
         for dataset in named:
             self._state.decide(by, "user revoke" if revoke else "user grant", dataset=dataset, about=name)
 
@@ -296,7 +319,7 @@ class Accounts:
             self._check_owner_stays(name)
             database.execute("UPDATE people SET disabled = 1 WHERE name = ?", (name,))
             database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
-            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            end_ways_in(database, name)
         self._state.decide(by, "user disable", about=name)
 
     def enable(self, name: str, *, by: str) -> None:
@@ -315,7 +338,7 @@ class Accounts:
             self._check_owner_stays(name)
             database.execute("UPDATE people SET role = ? WHERE name = ?", (role.value, name))
             database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
-            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            end_ways_in(database, name)
             if role is AccountRole.OWNER:
                 database.execute("DELETE FROM grants WHERE name = ?", (name,))
         self._state.decide(by, "user role", about=f"{name} {role.value}")
@@ -324,7 +347,7 @@ class Accounts:
         """End all visits of somebody, and revoke all tokens."""
         with self._state.changing() as database:
             database.execute("UPDATE tokens SET revoked = 1 WHERE name = ?", (name,))
-            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            end_ways_in(database, name)
         self._state.decide(by, "user end", about=name)
 
     def is_linked(self, name: str) -> bool:
@@ -372,11 +395,15 @@ class Accounts:
 
         Whoever came by an invitation does not: it is how a forgotten password is replaced.
         """
+        self.confirm(name, current, invited=invited)
+        self.set_password(name, password)
+
+    def confirm(self, name: str, current: str, *, invited: bool = False) -> None:
+        """Refuse to change how somebody signs in unless they say their password, if they have one."""
         stored = None if invited else self._person(name)["password"]
         if stored is not None and (not _matches(stored, current[:_LONGEST_PASSWORD]) or self._is_locked(name)):
             self._failed(name)
             raise Problem("invalid", "the current password is wrong, or signing in is locked for a while")
-        self.set_password(name, password)
 
     def _is_locked(self, name: str) -> bool:
         row = self._state.row("SELECT locked_until FROM failures WHERE name = ?", name)
@@ -391,7 +418,7 @@ class Accounts:
         hashed = _hashed(password)
         with self._state.changing() as database:
             database.execute("UPDATE people SET password = ? WHERE name = ?", (hashed, name))
-            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            end_ways_in(database, name)
             database.execute("UPDATE tokens SET revoked = 1 WHERE name = ? AND kind = 'invitation'", (name,))
         self._state.decide(name, "password set")
 
@@ -459,6 +486,7 @@ class Accounts:
         """End a visit."""
         with self._state.changing() as database:
             database.execute("DELETE FROM visits WHERE digest = ?", (_digest(cookie),))
+            database.execute("DELETE FROM sign_ins WHERE name = ?", (name,))
         self._state.decide(name, "sign out")
 
     def visitor(self, cookie: str) -> Caller | None:
@@ -502,6 +530,11 @@ class Accounts:
             return False
         caller = self._caller(name)
         return caller is not None and caller.may(operation) and caller.sees(dataset)
+
+    def gave_token(self, name: str, holder: str, token: str | None) -> bool:
+        """Tell whether somebody made a token for another account, an agent: they have it, too."""
+        query = "SELECT 1 AS one FROM decisions WHERE who = ? AND what = 'token new' AND about = ?"
+        return token is not None and self._state.row(query, name, f"{holder} {token}") is not None
 
     def is_same_person(self, one: str, other: str) -> bool:
         """Tell whether two names are one person: a token and a visit of an account have its name."""

@@ -203,6 +203,12 @@ class ApprovalBook:
         row = self._state.row("SELECT request FROM jobs WHERE id = ?", job)
         return "" if row is None else str(json.loads(row["request"])["sql"])
 
+    def token_of(self, job: str) -> str | None:
+        """Return the public part of the token by which a release was asked for; None for a visit."""
+        row = self._state.row("SELECT request FROM jobs WHERE id = ?", job)
+        found: str | None = None if row is None else json.loads(row["request"]).get("token")
+        return found
+
     def listed(
         self, *, only: str | None, datasets: Iterable[str] | None, before: int | None, most: int
     ) -> list[ApprovalRecord]:
@@ -375,15 +381,22 @@ class ApprovalGate:
 
     def may_decide(self, caller: Caller, record: ApprovalRecord) -> bool:
         """Tell whether somebody may approve or decline: another person, with the right role, who sees the data set."""
-        other = not self._accounts.is_same_person(caller.name, record.name)
-        return record.is_open and other and caller.may("approve") and caller.sees(record.dataset)
+        allowed = record.is_open and caller.may("approve") and caller.sees(record.dataset)
+        return allowed and not self._asked_it(caller, record)
+
+    def _asked_it(self, caller: Caller, record: ApprovalRecord) -> bool:
+        """Tell whether somebody asked for a release, in their own name or by a token that they made for an agent."""
+        if self._accounts.is_same_person(caller.name, record.name):
+            return True
+        return self._accounts.gave_token(caller.name, record.name, self.book.token_of(record.job))
 
     def decide(self, caller: Caller, job: Job, *, approve: bool, reason: str) -> None:
         """Approve or decline, for somebody else than who asked."""
         record = self._open(job)
         caller.check("approve", record.dataset)
-        if self._accounts.is_same_person(caller.name, record.name):
-            raise Problem("forbidden", "whoever asked for a release cannot approve or decline it")
+        if self._asked_it(caller, record):
+            told = "whoever asked for a release cannot approve or decline it, nor who made the token that asked"
+            raise Problem("forbidden", told)
         if not approve:
             self.book.decline(job.id, by=caller.name, reason=reason)
             return

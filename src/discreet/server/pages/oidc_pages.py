@@ -81,7 +81,12 @@ def _to_provider(server: Server) -> Callable[[Request], Any]:
 
 
 def _tie(visit: Visit) -> Response:
-    """Begin to tie one's account. A form may not lead to another site, so that a page does."""
+    """Begin to tie one's account. A form may not lead to another site, so that a page does.
+
+    Whoever has a password says it: it would be void, and a browser that was left open tied to somebody else's subject.
+    """
+    caller = visit.caller
+    visit.server.accounts.confirm(caller.name, visit.form.get("current", ""), invited=caller.invited)
     try:
         held, where = _began(visit.server, visit.request, visit.caller.name)
     except OidcRefusal:

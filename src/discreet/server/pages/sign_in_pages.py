@@ -125,9 +125,7 @@ def _own_tokens(visit: Visit) -> Response:
         if visit.form.get("action") != "revoke":
             return _account_page(visit, made=make_token(visit, name))
         public = visit.form.get("id", "")[:64]
-        if public not in {one["id"] for one in people.tokens() if one["name"] == name}:
-            raise Problem("not-found")
-        people.revoke_token(public)
+        people.revoke_token(public, of=name)
     except (Problem, DiscreetError) as error:
         problem = problem_of(error)
         return _account_page(visit, status=problem.kind.status, problem=problem.document())

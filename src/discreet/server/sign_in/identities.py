@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 from discreet.errors import DiscreetError
-from discreet.server.accounts import AccountRole, Accounts
+from discreet.server.accounts import AccountRole, Accounts, end_ways_in
 from discreet.server.sign_in.oidc import OidcRefusal
 from discreet.server.sign_in.oidc_settings import OidcSettings
 from discreet.server.state_store import ServerState
@@ -48,7 +48,7 @@ class Identities:
             if database.execute(query, (issuer, subject, name)).fetchone() is not None:
                 raise OidcRefusal("tied already")
             self._insert(database, subject, name, made=0, now=now)
-            database.execute("DELETE FROM visits WHERE name = ?", (name,))
+            end_ways_in(database, name)
         self._state.decide(name, "user link", about=name)
 
     def _insert(self, database: Any, subject: str, name: str, *, made: int, now: float) -> None:

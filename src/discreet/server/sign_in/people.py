@@ -160,13 +160,16 @@ class ManagedPeople:
 
     def tokens(self) -> list[dict[str, Any]]:
         """Return one's own tokens and those of whom one manages, without secrets; the newest first."""
+        return [self._token(one) for one in reversed(self._token_rows())][:_SHOWN_TOKENS]
+
+    def _token_rows(self) -> list[dict[str, Any]]:
+        """Return all of them: what no longer fits into the list can still be revoked."""
         known = {one["name"] for one in self.listed() if one["manageable"]} if self.roles else set()
         known.add(self._caller.name)
         found = [one for one in self._accounts.tokens() if one["name"] in known]
-        return [self._token(one) for one in reversed(found)][:_SHOWN_TOKENS]
+        return sorted(found, key=lambda one: self._is_over(one), reverse=True)  # Those that work are shown first.
 
     def _token(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        is_over = bool(row["revoked"]) or row["until"] <= self._state.now()
         return {
             "id": row["id"],
             "name": row["name"],
@@ -177,8 +180,11 @@ class ManagedPeople:
             "used": row["used"],
             "until": row["until"],
             "revoked": bool(row["revoked"]),
-            "is_over": is_over,
+            "is_over": self._is_over(row),
         }
+
+    def _is_over(self, row: Mapping[str, Any]) -> bool:
+        return bool(row["revoked"]) or row["until"] <= self._state.now()
 
     def new_token(
         self, name: str, *, scopes: Iterable[str], datasets: Iterable[str] | None, cap: str | None, days: float
@@ -191,17 +197,17 @@ class ManagedPeople:
                 raise Problem("forbidden", "people make their own tokens; an agent's are made by whoever manages it")
         elif self._caller.role is AccountRole.AGENT:
             raise Problem("forbidden", "an agent makes no tokens")
-        only = self._token_datasets(datasets)
+        only = self._token_datasets(datasets, own=name == self._caller.name)
         self._check_no_more(asked, seconds)
         return self._accounts.new_token(
             name, scopes=asked, datasets=only, cap=cap, seconds=seconds, by=self._caller.name
         )
 
-    def _token_datasets(self, datasets: Iterable[str] | None) -> list[str] | None:
-        """Return what a token is for: what a token makes is for none that it is not for itself."""
+    def _token_datasets(self, datasets: Iterable[str] | None, *, own: bool) -> list[str] | None:
+        """Return what a token is for: none that its maker does not see, also if its account is granted more later."""
         if datasets is not None:
             return self._seen(datasets)
-        limited = self._caller.token is not None and self._caller.granted is not None
+        limited = (self._caller.token is not None or not own) and self._caller.granted is not None
         return sorted(self._caller.granted or ()) if limited else None
 
     def _check_no_more(self, scopes: Iterable[str], seconds: float) -> None:
@@ -213,9 +219,9 @@ class ManagedPeople:
         if self._state.now() + seconds > row["until"]:
             raise Problem("forbidden", "a token makes none that lasts longer than itself")
 
-    def revoke_token(self, public: str) -> None:
+    def revoke_token(self, public: str, *, of: str | None = None) -> None:
         """Take a token or an invitation back: one's own, or of somebody whom one manages."""
-        if public not in {one["id"] for one in self.tokens()}:
+        if public not in {one["id"] for one in self._token_rows() if of is None or one["name"] == of}:
             raise Problem("not-found")
         self._accounts.revoke(public, by=self._caller.name)
 
