@@ -6,20 +6,25 @@ import io
 import json
 import re
 import zipfile
+from decimal import Decimal
 from threading import Event
 
+import pyarrow as pa
 import pytest
-from pyarrow import parquet
+from pyarrow import csv, parquet
 from server_world import CLINICS, POLICY, prepare, running
 from test_server_jobs import SlowClock, eventually
 
 from discreet.errors import AnswerFailed, InvalidParameter
-from discreet.query import read_policy
+from discreet.ledger import Budget
+from discreet.query import Session, Unit, read_policy
+from discreet.query.session.row_streams import StoredRows
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release.plan_reader import read_plan_text
 from discreet.release.profiling.profile_plan import plan_profile
+from discreet.schema.columns import between, categories
 from discreet.server.datasets import open_shelf
-from discreet.server.work import fits, model_jobs, plan_jobs
+from discreet.server.work import fit_child, fits, model_jobs, plan_jobs
 from discreet.server.work import kinds as work_kinds
 from discreet.server.work.fits import fit_elsewhere
 from discreet.server.work.profile_jobs import _profiled
@@ -72,6 +77,105 @@ def work(tmp_path_factory):
 
 def post(client, path, body, dataset="one"):
     return client.post(f"/v1/datasets/{dataset}/{path}", json=body)
+
+
+FITS = {
+    "line": {"model": "linear", "target": "paid", "features": ["age", "count"]},
+    "choice": {"model": "logistic", "target": "clinic", "features": ["age", "count", "paid"]},
+    "truth": {"model": "logistic", "target": "well", "features": ["age"]},
+}
+ODD = (
+    {"age": 2**53 + 1},
+    {"age": -(2**63)},
+    {"count": 2**64 - 1},
+    {"paid": Decimal("9" * 36)},
+    {"age": None, "count": None, "paid": None, "clinic": None, "well": None, "id": None},
+    {"clinic": "another"},
+    {"clinic": "x" * 100_000},
+    {"id": 2**62},
+)
+
+
+class TestRowsOfAnyKind:
+    """Whether a fit fails is told, and no charge pays for that: so no value of one row may decide it."""
+
+    @staticmethod
+    def rows(*odd, size=60):
+        usual = [
+            {"id": n, "age": n % 50, "count": n % 9, "paid": Decimal(n), "clinic": "ab"[n % 2], "well": n % 3 == 0}
+            for n in range(size)
+        ]
+        kinds = {"id": pa.int64(), "age": pa.int64(), "count": pa.uint64(), "paid": pa.decimal128(38, 2)}
+        schema = pa.schema({**kinds, "clinic": pa.string(), "well": pa.bool_()})
+        return pa.Table.from_pylist([*usual, *(usual[0] | one for one in odd)], schema)
+
+    @staticmethod
+    def session(rows, unit="row"):
+        columns = {"age": between(0, 120, whole=True), "count": between(0, 9, whole=True), "paid": between(0.0, 99.0)}
+        return Session(
+            rows,
+            unit=unit if unit == "row" else Unit(unit, rows_at_most=2),
+            columns=columns | {"clinic": categories(["a", "b"])},
+            budget=Budget(epsilon=20, delta=1e-4),
+            ledger="memory",
+            dataset="rows",
+            principal="ana",
+        )
+
+    @staticmethod
+    def read(session, asked):
+        """What a fit is told, and the rows that it is handed."""
+        said = model_jobs._training_said(session, asked | {"epsilon": "9", "delta": "1e-6", "table": "rows"})
+        said |= {"event": model_jobs._price_of(said).to_json()}
+        own = () if session.unit.is_row else (session.unit.account,)
+        numbers = [*said["features"], *([said["target"]] if said["model"] == "linear" else [])]
+        names = tuple(dict.fromkeys((*said["features"], said["target"], *own)))
+        return said, StoredRows.of(session, "rows").read(names, numbers)
+
+    @pytest.mark.parametrize("unit", ["row", "id"])
+    def test_no_value_of_a_row_makes_a_fit_fail(self, unit):
+        for rows in (self.rows(size=0), self.rows(size=1), *(self.rows(odd) for odd in ODD)):
+            with self.session(rows, unit) as session:
+                for asked in FITS.values():
+                    said, found = self.read(session, asked)
+                    _, (written,) = fit_child._KINDS["train"](said)(found)
+                    assert json.loads(written)["rows"]
+
+    def test_classes_are_found_however_a_source_writes_them(self, tmp_path):
+        table = pa.Table.from_pylist([{"age": n, "well": n > 4, "kind": int(n > 4)} for n in range(10)])
+        csv.write_csv(table, tmp_path / "rows.csv")
+        columns = {"age": between(0, 9, whole=True), "kind": categories([0, 1])}
+        said = {"unit": "row", "budget": Budget(epsilon=40, delta=1e-4), "ledger": "memory", "dataset": "rows"}
+        texts = {"well": categories(["false", "true"])}
+        for source, more in ((table, {}), (tmp_path / "rows.csv", texts)):
+            with Session(source, columns=columns | more, principal="ana", **said) as session:
+                for target in ("well", "kind"):
+                    asked, rows = self.read(session, {"model": "logistic", "target": target, "features": ["age"]})
+                    none, one = asked["classes"]
+                    found = fit_child._labels(rows.column(target), asked["classes"])
+                    pairs = zip(rows.column("age").to_pylist(), found, strict=True)
+                    assert sorted(pairs) == [(n, one if n > 4 else none) for n in range(10)]
+        assert fit_child._labels(pa.array(["1", None, "2", "true"]), [0, 1]).tolist() == [1, None, None, None]
+
+
+@pytest.mark.long
+def test_on_a_declared_version_other_work_is_other_work(tmp_path):
+    """What is stored is the answer of exactly what was asked: the same again costs nothing, anything else is read."""
+    prepared(tmp_path)
+    policy = tmp_path / "one.toml"
+    policy.write_text(policy.read_text().replace('ledger = "one.ledger"', 'ledger = "one.ledger"\nversion = "1"'))
+    with running(tmp_path) as world:
+        client, charges = world.client("analyst"), lambda: world.server.shelf["one"].session.spent.charges
+        told = [post(client, "synthetic/releases", SYNTH | {"rows": rows}).json()["work"] for rows in (50, 60, 50)]
+        assert [one["told"]["rows"] for one in told] == [50, 60, 50]
+        assert told[0] == told[2]
+        assert charges() == 2
+        for numbers in ([], ["wait_minutes"], []):
+            done = post(client, "profile/releases", {"epsilon": "0.5", "numbers": numbers}).json()
+            found = client.get(f"/v1/releases/{done['id']}/files/profile.json").json()["columns"]
+            kinds = {one["name"]: one["kind"] for one in found}
+            assert kinds["wait_minutes"] == ("real" if numbers else "text")
+        assert charges() == 4
 
 
 @pytest.mark.long

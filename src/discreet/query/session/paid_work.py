@@ -45,20 +45,22 @@ def kept_work(
     purpose: str,
     unit: str,
     epsilon: Fraction,
+    request: str,
     idempotency_key: str,
 ) -> str:
     """Charge and claim, run what reads rows of the session's own tables, store the text it returns, and return that.
 
-    Under the same key the stored text is returned, and nothing is charged or read. If the work fails, or whoever waits
-    has given up, it fails with the constant error and counts as a read without an answer; it is not tried again.
-    `epsilon` is what was offered: work may not be almost free, as a question may not.
+    Under the same key, or for the same `request` on the same declared version of the data, the stored text is returned,
+    and nothing is charged or read. So `request` is everything that the text answers, to the letter. If the work fails,
+    or whoever waits has given up, it fails with the constant error and counts as a read without an answer; it is not
+    tried again. `epsilon` is what was offered: work may not be almost free, as a question may not.
     """
     check_asked(session.unit)
     session._check_unit(unit)
     desk = session._desk
     desk.check_open()
     check_price([Spend(epsilon=epsilon)])
-    said = hashlib.sha256(f"{purpose}\n{event!r}".encode()).hexdigest()
+    said = hashlib.sha256(f"{purpose}\n{event!r}\n{request}".encode()).hexdigest()
     asked: dict[str, Any] = {"principal": desk.principal, "project": desk.project, "version": desk.version}
     asked |= {"idempotency_key": idempotency_key, "plan": said}
     found = desk.ledger.stored(**asked)

@@ -12,7 +12,7 @@ import os
 import re
 import socket
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -126,15 +126,30 @@ def fitted_training(said: Mapping[str, Any], rows: Any, payer: Any) -> Any:
     import pyarrow as pa
 
     def numbers(name: str) -> Any:
-        return rows.column(name).cast(pa.float64()).to_numpy()
+        # Rounded where a double is too short: what refused one number would fail, or not, by somebody's row.
+        return rows.column(name).cast(pa.float64(), safe=False).to_numpy()
 
     features = np.column_stack([numbers(name) for name in said["features"]])
     labelled = said["model"] == "logistic"
-    target = np.array(rows.column(said["target"]).to_pylist(), dtype=object) if labelled else numbers(said["target"])
+    target = _labels(rows.column(said["target"]), said["classes"]) if labelled else numbers(said["target"])
     limits = {}
     if said["unit"] != "row":
         limits = {"unit": {said["unit"]: rows.column(said["unit"])}, "max_rows": said["max_rows"]}
     return training_estimator(said, payer).fit(features, target, **limits)
+
+
+def _labels(column: Any, classes: Sequence[Any]) -> Any:
+    """Return the class of each row, None for what is none: sources write truth values and numbers as texts, too."""
+    import numpy as np
+
+    known = {_label_text(one): one for one in classes}
+    found = np.empty(len(column), dtype=object)
+    found[:] = [known.get(_label_text(value)) for value in column.to_pylist()]
+    return found
+
+
+def _label_text(value: object) -> str | None:
+    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _training(said: Mapping[str, Any]) -> Callable[[Any], tuple[dict[str, Any], list[bytes]]]:

@@ -85,6 +85,7 @@ def pay_and_keep(job: Job, session: Session, offer: OfferedRelease, work: Callab
         purpose=offer.question.sql,
         unit=session.unit.account,
         epsilon=offer.epsilon,
+        request=json.dumps([offer.kind, dict(offer.details)], sort_keys=True),
         idempotency_key=ledger_key(job),
     )
 
