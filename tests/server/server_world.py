@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 from postgres_cluster import shared_cluster
@@ -124,3 +125,19 @@ def running(
             world.tokens[role.value] = world.token(role.value, cap=cap)
         server.jobs.start()
         yield world
+
+
+@contextmanager
+def listening(world: World) -> Iterator[str]:
+    """Let the server of a world listen on loopback, in a thread, and tell where."""
+    import uvicorn
+
+    bound = socket.create_server(("127.0.0.1", 0))
+    web = uvicorn.Server(uvicorn.Config(world.app, log_config=None, access_log=False, lifespan="off", ws="none"))
+    thread = Thread(target=web.run, kwargs={"sockets": [bound]}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
+    finally:
+        web.should_exit = True
+        thread.join(30)

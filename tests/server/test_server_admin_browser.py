@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-import socket
-import threading
-from contextlib import contextmanager
-
 import pytest
 from oidc_provider import provided
-from server_world import prepare, running
-from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
+from server_world import listening, prepare, running
+from system_parts import needs_chromium
 from test_server_oidc import written
 
 pytestmark = [needs_chromium, pytest.mark.long]
-
-
-@contextmanager
-def listening(world):
-    """Serve a world on loopback, in a thread."""
-    import uvicorn
-
-    bound = socket.create_server(("127.0.0.1", 0))
-    web = uvicorn.Server(uvicorn.Config(world.app, log_config=None, access_log=False, lifespan="off", ws="none"))
-    thread = threading.Thread(target=web.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-    finally:
-        web.should_exit = True
-        thread.join(30)
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +22,6 @@ def places(tmp_path_factory):
         listening(world) as address,
     ):
         yield world, address, provider
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture

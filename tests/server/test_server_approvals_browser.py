@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from server_world import MANY, once_known, prepare
-from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
+from system_parts import needs_chromium
 
 from discreet.query import read_policy
 from discreet.server.accounts import AccountRole
@@ -42,16 +42,6 @@ def listening(folder, **more):
         finally:
             web.should_exit = True
             thread.join(30)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
-        yield found
-        found.close()
 
 
 def visiting(chromium, address, invitation, told, **more):

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
 from server_world import once_known
-from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
+from system_parts import needs_chromium
 
 from discreet.query import read_policy
 from discreet.server.accounts import AccountRole
@@ -50,16 +50,6 @@ def listening(folder):
         finally:
             web.should_exit = True
             thread.join(30)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
-        yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import re
-import socket
 import threading
 from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from server_world import GROUPED, SAVE, once_known, prepare, running
-from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
+from server_world import GROUPED, SAVE, listening, once_known, prepare, running
+from system_parts import needs_chromium
 
 from discreet.server.approvals import ApprovalLimits
 from discreet.server.pages.site import page_routes
@@ -24,23 +23,6 @@ pytestmark = [needs_chromium, pytest.mark.long]
 GRAVE = ("serious", "critical")
 # What stands for the parameter of an address, where it is not the data set or the release of the site.
 PLACES = {"/approvals/{id}": lambda world: f"/approvals/{world.waiting}", "/static/{name}": lambda world: None}
-
-
-@contextlib.contextmanager
-def listening(world):
-    """Let the server of the tests listen on loopback."""
-    import uvicorn
-
-    bound = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(world.app, log_config=None, access_log=False, lifespan="off", ws="none")
-    web = uvicorn.Server(config)
-    thread = threading.Thread(target=web.run, kwargs={"sockets": [bound]}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{bound.getsockname()[1]}"
-    finally:
-        web.should_exit = True
-        thread.join(30)
 
 
 @pytest.fixture(scope="module")
@@ -56,16 +38,6 @@ def site(tmp_path_factory):
         analyst.post("/v1/datasets/one/questions", json=SAVE | {"title": "How many in all"})
         world.address = address
         yield world
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=BROWSER_FLAGS)
-        yield found
-        found.close()
 
 
 @contextlib.contextmanager

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, final
 
 from discreet.query.catalogue import Catalogue, CatalogueColumn, CatalogueTable
+from discreet.release.levels_and_families import constant
 from discreet.release.round_numbers import friendly_step
 from discreet.schema.columns import Kind
 from discreet.server.problems import Problem
@@ -32,20 +32,6 @@ _DAY = {Kind.DATE: 1, Kind.TIMESTAMP: 86_400 * 10**6}  # in what bounds are told
 def sql_name(name: str) -> str:
     """Write a name as SQL has it: in double quotes, whatever it is."""
     return '"' + name.replace('"', '""') + '"'
-
-
-def _sql_value(value: Hashable) -> str:
-    """Write a declared category as SQL has it."""
-    match value:
-        case bool():
-            return "TRUE" if value else "FALSE"
-        case int():
-            return str(value)
-        case datetime():
-            return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
-        case date():
-            return f"DATE '{value.isoformat()}'"
-    return "'" + str(value).replace("'", "''") + "'"
 
 
 def _decimal(step: Fraction) -> str:
@@ -145,7 +131,7 @@ class FilterChoice:
 
     def expression(self) -> str:
         """Write it as SQL has it."""
-        return f"{sql_name(self.column)} = {_sql_value(self.value)}"
+        return f"{sql_name(self.column)} = {constant(self.value)}"
 
 
 @final
