@@ -45,6 +45,14 @@ def test_what_is_wrong_is_refused(arguments, code, folder, discreet):
     assert ran.out == ""
 
 
+def test_a_state_that_is_not_there_is_said_and_not_made(tmp_path, folder, discreet):
+    for said in (("user", "list"), ("token", "new", "ana", "--scope", "read"), ("approve", "list")):
+        ran = discreet(*said, "--state", "elsewhere.db")
+        assert ran.code == 2
+        assert "there is no state of a server at elsewhere.db" in ran.err
+    assert not list(tmp_path.rglob("elsewhere*"))
+
+
 @pytest.mark.long
 def test_people_and_tokens(folder, discreet):
     assert discreet("user", "add", "ana", "--role", "analyst", "--dataset", "clinics").code == 0
@@ -65,7 +73,7 @@ def test_people_and_tokens(folder, discreet):
 
 def test_an_owner_is_made_where_there_is_none(tmp_path):
     def first(name, *people):
-        with accounts_of(tmp_path / name) as accounts:
+        with accounts_of(tmp_path / name, may_begin=True) as accounts:
             for person, role in people:
                 accounts.add(person, role, (), by="test")
             made = _first_run(accounts)

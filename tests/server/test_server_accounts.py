@@ -492,7 +492,7 @@ class TestPasswords:
         page = client.get("/account")
         assert 'name="current"' not in page.text
         data = {"form_token": form_token(page), "password": "a new long password"}
-        assert client.post("/account", data=data).headers["location"] == "/login"
+        assert client.post("/account", data=data).headers["location"] == "/login?password=set"
         with pytest.raises(Problem):
             accounts.accept(older)
         client = world.client()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 
 import pytest
 from server_world import COUNT, form_token
@@ -262,6 +263,13 @@ class TestApi:
 
 
 class TestPages:
+    @pytest.mark.parametrize("role", ["owner", "custodian", "analyst", "auditor", "reader"])
+    def test_the_start_is_a_page_that_lets_the_visitor_in(self, world, role):
+        client = world.browser(role)
+        first = client.get("/").headers["location"]
+        assert first == ("/releases" if role in ("auditor", "reader") else "/ask")
+        assert client.get(first).status_code == 200
+
     def test_people_are_managed_on_the_page(self, world):
         client = world.browser("owner")
         token = form_token(client.get("/admin/people"))
@@ -271,7 +279,9 @@ class TestPages:
 
         added = sent(action="add", name="mia", role="analyst", **{"dataset.one": "on"})
         assert added.status_code == 200
-        invitation = added.text.split("<pre>")[1].split("</pre>")[0]
+        link = re.search(r">(http://.*/login#(dsc_\w+))</pre>", added.text)
+        assert link is not None
+        invitation = link[2]
         assert invitation not in client.get("/admin/people").text  # It was shown once.
         assert world.server.accounts.accept(invitation)
         assert sent(action="grants", name="mia", **{"dataset.two": "on"}).status_code == 200
@@ -289,7 +299,7 @@ class TestPages:
         token = form_token(client.get("/account"))
         said = {"form_token": token, "days": "1", "scope.read": "on"}
         made = client.post("/account/tokens", data=said)
-        secret = made.text.split("<pre>")[1].split("</pre>")[0]
+        secret = re.findall(r">(dsc_\w+)</pre>", made.text)[0]
         assert world.server.accounts.bearer(secret).scopes == frozenset({"read"})
         public = secret.split("_")[1]
         others = world.tokens["owner"].split("_")[1]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, final
 from discreet.cli.output import Block, Styled, TextTable, note, show
 from discreet.cli.policies import is_plan, read_any_policy
 from discreet.errors import InvalidParameter, Refused
-from discreet.formatting import significant_up
+from discreet.formatting import printable, significant_up
 
 if TYPE_CHECKING:
     from discreet.server.accounts import AccountRole, Accounts
@@ -126,19 +126,23 @@ def _first_run(accounts: Accounts) -> str | None:
 
 
 @contextmanager
-def accounts_of(state: Path) -> Iterator[Accounts]:
-    """Open the accounts of a server, which may be running."""
+def accounts_of(state: Path, *, may_begin: bool = False) -> Iterator[Accounts]:
+    """Open the accounts of a server, which may be running; whoever adds somebody may begin a new state."""
     from discreet.server.accounts import Accounts
 
-    with state_of(state) as opened:
+    with state_of(state, may_begin=may_begin) as opened:
         yield Accounts(opened)
 
 
 @contextmanager
-def state_of(state: Path) -> Iterator[ServerState]:
-    """Open the state of a server, which may be running."""
-    from discreet.server.state_store import opened_state
+def state_of(state: Path, *, may_begin: bool = False) -> Iterator[ServerState]:
+    """Open the state of a server, which may be running; one that is not there is not made, unless it may begin."""
+    from discreet.server.state_store import opened_state, state_place
 
+    place = state_place(state)
+    if isinstance(place, Path) and not place.exists() and not may_begin:
+        said = f"there is no state of a server at {printable(str(place))}: say --state, or be in the folder where it is"
+        raise InvalidParameter(said)
     opened = opened_state(state)
     try:
         opened.check_anchored()

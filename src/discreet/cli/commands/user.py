@@ -37,7 +37,7 @@ def add(
     """Add somebody, and print an invitation with which they sign in once, within a week, and set a password."""
     from discreet.cli.server_support import NewSecret, accounts_of, role_named, who_changes
 
-    with accounts_of(state) as accounts:
+    with accounts_of(state, may_begin=True) as accounts:
         made = accounts.add(name, role_named(role), dataset or (), by=who_changes())
         show(NewSecret(name=name, secret=made, use="invitation"), as_json=as_json)
 

@@ -26,6 +26,8 @@ from discreet.server.watch.operations_api import health_facts
 __all__ = ["admin_routes", "make_token", "shown_tokens", "ticked"]
 
 _PAGE = 50
+_NUMBER = 32  # letters of the number of a release
+_OF_A_RELEASE = ("release", "approve", "decline", "withdraw", "approval expires", "exact look")  # linked in the log
 
 
 def ticked(form: Mapping[str, str], what: str) -> list[str]:
@@ -43,12 +45,22 @@ def _overview(visit: Visit) -> Response:
 
 # --- people ---
 
+_DUTIES = {
+    "owner": "sees all data sets, manages everybody",
+    "custodian": "holds data: asks, approves, declares tables, adds analysts",
+    "analyst": "asks, and sees their own releases",
+    "auditor": "sees all releases, the budget and the log; asks nothing",
+    "agent": "a program that asks by a token with a cap",
+    "reader": "sees what was released",
+}
+
 
 def _listed(visit: Visit, *, status: int = 200, **told: Any) -> Response:
     people = _people(visit)
     shown = {
         "people": people.listed(),
         "roles": [one.value for one in type(visit.caller.role) if one in people.roles],
+        "duties": _DUTIES,
         "datasets": [one.name for one in visit.datasets],
         "problem": None,
         "made": None,
@@ -76,7 +88,8 @@ def _done(visit: Visit) -> dict[str, Any]:
         made = (
             people.add(name, form.get("role", ""), ticked(form, "dataset")) if action == "add" else people.invite(name)
         )
-        return {"made": {"name": name, "secret": made, "use": "invitation"}}
+        link = f"{str(visit.request.base_url).rstrip('/')}/login#{made}"  # A browser keeps what follows # to itself.
+        return {"made": {"name": name, "secret": made, "use": "invitation", "link": link}}
     changes: dict[str, Callable[[], None]] = {
         "grants": lambda: _set_grants(visit, people, name),
         "role": lambda: people.change_role(name, form.get("role", "")),
@@ -127,7 +140,7 @@ def make_token(visit: Visit, name: str) -> dict[str, Any]:
     only = ticked(form, "dataset") or None
     cap = form.get("cap", "").strip()[:60] or None
     made = _people(visit).new_token(name, scopes=ticked(form, "scope"), datasets=only, cap=cap, days=days)
-    return {"name": name, "secret": made, "use": "token"}
+    return {"name": name, "secret": made, "use": "token", "link": None}
 
 
 def _tokens_page(visit: Visit) -> Response:
@@ -160,6 +173,7 @@ def _log(visit: Visit) -> Response:
     shown = [one | {"at": moment(one["at"])} for one in found[:_PAGE]]
     older = urlencode(filters | {"before": str(shown[-1]["number"])}) if len(found) > _PAGE else None
     told: dict[str, Any] = {
+        "releases": {one["about"] for one in shown if one["what"] in _OF_A_RELEASE and len(one["about"]) == _NUMBER},
         "decisions": shown,
         "older": older,
         "filters": filters,

@@ -32,9 +32,9 @@ _LADDER = ("0.01", "0.03", "0.1", "0.3", "1", "3")  # what is priced beside what
 _LONGEST = 60
 
 
-def _step(said: Mapping[str, str]) -> int:
-    step = said.get("step", "1")
-    return int(step) if step in {str(number) for number in range(1, len(_STEPS) + 1)} else 1
+def _step(said: Mapping[str, str], first: int) -> int:
+    step = said.get("step", str(first))
+    return int(step) if step in {str(number) for number in range(1, len(_STEPS) + 1)} else first
 
 
 def _offer(said: Mapping[str, str], built: BuiltQuestion) -> dict[str, Any]:
@@ -73,7 +73,8 @@ def _build(visit: Visit) -> Response:
         return visit.page("empty.html")
     if visit.request.method == "POST":
         return _released(visit, served, said)
-    return _step_page(visit, served, said, _step(said), None)
+    first = 1 if len(visit.datasets) > 1 else 2  # Where there is one data set, there is nothing to choose.
+    return _step_page(visit, served, said, _step(said, first), None)
 
 
 def _released(visit: Visit, served: ServedDataset, said: Mapping[str, str]) -> Response:

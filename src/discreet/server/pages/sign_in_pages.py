@@ -30,12 +30,13 @@ def _tied(before: str) -> str:
     return hmac.new(_PER_PROCESS.encode(), before.encode(), sha256).hexdigest()
 
 
-def _login_page(server: Server, problem: Problem | None = None) -> Response:
+def _login_page(server: Server, problem: Problem | None = None, *, is_set: bool = False) -> Response:
     before = secret()
     told = None if problem is None else problem.document()
     status = 200 if problem is None else problem.kind.status
     button = None if server.oidc is None else server.oidc.settings.button
-    made = made_page("login.html", status=status, form_token=_tied(before), problem=told, button=button)
+    shown: dict[str, Any] = {"problem": told, "button": button, "is_set": is_set}
+    made = made_page("login.html", status=status, form_token=_tied(before), **shown)
     _set_cookie(server, made, _BEFORE, before, max_age=3600)
     return made
 
@@ -50,7 +51,7 @@ def _login(server: Server) -> Callable[[Request], Any]:
         try:
             if request.method == "GET":
                 server.rates.take(f"address {request.client.host if request.client else ''}")
-                return _login_page(server)
+                return _login_page(server, is_set=request.query_params.get("password") == "set")
             return await _signed_in(server, request)
         except BaseException as error:
             if isinstance(error, (asyncio.CancelledError, KeyboardInterrupt, SystemExit)):
@@ -75,7 +76,7 @@ async def _signed_in(server: Server, request: Request) -> Response:
         else (lambda: server.accounts.sign_in(name, password))
     )
     cookie, _ = await server.in_thread(begin)
-    made = RedirectResponse("/account" if invitation else "/ask", status_code=303)
+    made = RedirectResponse("/account" if invitation else "/", status_code=303)
     _set_cookie(server, made, COOKIE, cookie)
     return made
 
@@ -115,7 +116,7 @@ def _account(visit: Visit) -> Response:
         visit.server.accounts.change_password(name, visit.form.get("password", ""), current=current, invited=invited)
     except Problem as problem:
         return _account_page(visit, status=422, problem=problem.document())
-    return RedirectResponse("/login", status_code=303)
+    return RedirectResponse("/login?password=set", status_code=303)
 
 
 def _own_tokens(visit: Visit) -> Response:

@@ -25,7 +25,7 @@ from discreet.server.pages.oidc_pages import oidc_routes
 from discreet.server.pages.release_pages import release_routes
 from discreet.server.pages.saved_pages import saved_routes
 from discreet.server.pages.sign_in_pages import sign_in_routes
-from discreet.server.pages.visit import problem_page
+from discreet.server.pages.visit import Visit, navigation, problem_page, visited
 from discreet.server.problems import Problem
 from discreet.server.watch.operations_api import watch_routes
 
@@ -71,14 +71,16 @@ async def _file(request: Request) -> Response:
     return Response(content, media_type=media, headers={"cache-control": "max-age=300"})
 
 
-async def _start(request: Request) -> Response:
-    return RedirectResponse("/ask", status_code=303)
+def _start(visit: Visit) -> Response:
+    """Lead to the first page that lets the visitor in: not everybody may ask."""
+    path, _, _ = navigation(visit.request, visit.caller)[0]
+    return RedirectResponse(path, status_code=303)
 
 
 def page_routes(server: Server) -> list[Route]:
     """Return the routes of all pages."""
     return [
-        Route("/", _start, methods=["GET"]),
+        Route("/", visited(server, None, _start), methods=["GET"]),
         *(route for chapter in _CHAPTERS for route in chapter(server)),
         Route("/static/{name}", _file, methods=["GET"]),
     ]

@@ -185,8 +185,8 @@ def notebook(address: str, dataset: str, question: AskedQuestion, title: str, *,
 
 
 _INTRODUCTION = """\
-It needs `pip install 'discreet[client]'` and a token, which `discreet token new` prints. Keep it out of the notebook:
-set `DISCREET_TOKEN` before you start it."""
+It needs `pip install 'discreet[client]'` and a token, which you make on the page of your account. Keep it out of the
+notebook: set `DISCREET_TOKEN` before you start it. Without one, a code is shown here: allow it in the browser."""
 _CONNECT = """\
 from discreet import client
 
