@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -127,6 +128,29 @@ class TestChanging:
         assert change(client, "again", again).status_code == 422
         assert not (folder / "again.ledger").exists()
         assert change(client, "one", TEXT.replace("tables.visits", "tables.renamed")).status_code == 303
+
+    def test_what_another_server_saved_is_not_let_go_either(self, place):
+        """This one serves the policy as it was: a table that was added since is protected, too."""
+        folder, world = place
+        added = TEXT + TEXT[TEXT.index("[tables.visits]") :].replace("tables.visits", "tables.more").replace(
+            "visits.csv", "fresh.csv"
+        )
+        (folder / "one.toml").write_text(added)
+        client = world.browser("custodian")
+        assert change(client, "one", TEXT).status_code == 422
+        assert change(client, "one", added.replace("high = 120", "high = 110")).status_code == 303
+
+    def test_two_servers_do_not_declare_one_file_at_the_same_time(self, place):
+        folder, world = place
+        text = TEXT.replace('"one"', '"a"').replace("one.ledger", "a.ledger").replace("visits.csv", "fresh.csv")
+        with ThreadPoolExecutor(1) as other, PolicyFolder(folder).alone():
+            waits = other.submit(lambda: change(world.browser("owner"), "a", text))
+            with pytest.raises(TimeoutError):
+                waits.result(timeout=1.0)
+            theirs = text.replace('"a"', '"b"').replace("a.ledger", "b.ledger")
+            (folder / "b.toml").write_text(theirs)
+        assert waits.result(timeout=60).status_code == 422
+        assert not (folder / "a.ledger").exists()
 
     def test_without_that_check_a_budget_begins_anew(self, place, monkeypatch):
         """The planted mistake."""

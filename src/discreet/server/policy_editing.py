@@ -14,11 +14,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, final
 
 from discreet.errors import DiscreetError, InvalidParameter
-from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW
+from discreet.file_locks import CLOSE_ON_EXEC, NO_FOLLOW, lock_file, refuse_without_locks, unlock_file
 from discreet.query.policy import Resources
 from discreet.query.session.policy_file import Policy, TablePolicy, policy_of
 from discreet.query.session.policy_model import PolicyModel
@@ -60,6 +61,18 @@ class PolicyFolder:
             raise InvalidParameter(f"--data-folder {folder.name} is not there") from None
         if not self.folder.is_dir():
             raise InvalidParameter("--data-folder is a folder, with CSV and Parquet files in it")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep others from saving here, of this server and of any other: what is checked of all policies stays so."""
+        refuse_without_locks("a folder of data")
+        number = os.open(self.folder, os.O_RDONLY | CLOSE_ON_EXEC)
+        try:
+            lock_file(number)
+            yield
+        finally:
+            unlock_file(number)
+            os.close(number)
 
     def tables(self) -> list[str]:
         """Return the names of tables: plain files with a plain name, which begin as their ending says."""
@@ -169,7 +182,9 @@ def check_change(folder: PolicyFolder, new: Policy, served: Policy | None, other
         _check_added(folder, new)
     else:
         _check_kept(new, served)
-        _check_rows_stay(new, served)
+        written = folder.text(new.dataset)  # Another server may have saved it since this one read it.
+        for before in (served, *([] if written is None else [folder.read(written)])):
+            _check_rows_stay(new, before)
     _check_resources(folder, new)
     _check_sources(folder, new, served)
     _check_apart(new, others)

@@ -6,7 +6,6 @@ data set is served as the policy says, without another start.
 
 from __future__ import annotations
 
-from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
@@ -31,8 +30,6 @@ from discreet.server.policy_editing import (
 from discreet.server.problems import Problem, problem_of
 
 __all__ = ["data_routes"]
-
-_ONE_AT_A_TIME = Lock()  # What is checked of other policies is still so when one is written.
 
 
 def _data(visit: Visit) -> Response:
@@ -109,7 +106,7 @@ def _one(visit: Visit) -> Response:
         return _editor(visit, name, text=before, before=before)
     text = visit.form.get("text", "").replace("\r\n", "\n")
     try:
-        with _ONE_AT_A_TIME:
+        with _folder(visit).alone():
             new = _checked(visit, name, text, before, served)
             if visit.form.get("action") == "save":
                 _save(visit, new, text, before, served)
