@@ -27,7 +27,7 @@ from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.server.app import waited
 from discreet.server.datasets import ServedDataset
 from discreet.server.endpoints import ENDPOINTS
-from discreet.server.http_limits import HttpLimits, RateLimit, _network
+from discreet.server.http_limits import HttpLimits, RateLimit, network_of
 from discreet.server.listener import ServerSettings, web_config
 from discreet.server.problems import Problem
 
@@ -390,8 +390,28 @@ class TestConnections:
             assert all(map(self.is_answered, held))
 
     def test_a_network_of_ipv6_is_one_address(self):
-        assert _network(("2001:db8::1", 1)) == _network(("2001:db8::ffff:1", 2)) != _network(("2001:db8:0:1::1", 1))
-        assert _network(("192.0.2.1", 1)) != _network(("192.0.2.2", 1))
+        assert (
+            network_of(("2001:db8::1", 1)) == network_of(("2001:db8::ffff:1", 2)) != network_of(("2001:db8:0:1::1", 1))
+        )
+        assert network_of(("192.0.2.1", 1)) != network_of(("192.0.2.2", 1))
+        assert (
+            network_of(("::ffff:192.0.2.1", 1)) == network_of(("192.0.2.1", 1)) != network_of(("::ffff:192.0.2.2", 1))
+        )
+        assert network_of(("2001:db8::1:zz", 1)) == "2001:db8::1:zz"  # A proxy may call it anything.
+
+    def test_a_machine_with_a_network_of_ipv6_has_one_limit(self, tmp_path):
+        """Else one machine fills the lists of codes and sign-ins, and lets the server hash passwords without end."""
+        prepare(tmp_path)
+        slow = HttpLimits(per_second=0.001, burst=3, sign_ins_per_second=0.001, sign_in_burst=3)
+        with running(tmp_path, names=("one",), limits=slow) as world:
+
+            def asked(place, work):
+                return work(TestClient(world.app, base_url=HOST, client=(f"2001:db8::{place:x}", 1)))
+
+            for work in (lambda one: one.post("/v1/device", json={}), lambda one: one.get("/v1/me")):
+                found = [asked(place, work).status_code for place in range(1, 6)]
+                assert found[0] in (200, 401)
+                assert found[3:] == [429, 429]
 
     @pytest.mark.long
     def test_an_account_has_a_few_requests_that_wait(self, tmp_path):

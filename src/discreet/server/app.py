@@ -30,7 +30,7 @@ from discreet.errors import InvalidParameter
 from discreet.server import api_models as models
 from discreet.server.accounts import OPERATIONS, AccountRole, Accounts, Caller
 from discreet.server.datasets import DatasetShelf
-from discreet.server.http_limits import HttpLimits, RateLimit
+from discreet.server.http_limits import HttpLimits, RateLimit, network_of
 from discreet.server.jobs import Job, Jobs
 from discreet.server.policy_editing import PolicyFolder
 from discreet.server.problems import KINDS_OF_PROBLEMS, MEDIA_TYPE, Problem, problem_of
@@ -48,6 +48,7 @@ __all__ = [
     "answer_endpoint",
     "api_routes",
     "check_origin",
+    "client_of",
     "cookie_of",
     "openapi",
     "problem_response",
@@ -152,7 +153,7 @@ class Server:
     def caller(self, request: Request) -> Caller:
         """Return who asks, by a token or by the cookie of a visit, and count the request."""
         said = request.headers.get("authorization")
-        address = request.client.host if request.client is not None else ""
+        address = client_of(request)
         if said is not None:
             scheme, _, token = said.partition(" ")
             if scheme.casefold() != "bearer":
@@ -162,14 +163,14 @@ class Server:
             cookie = cookie_of(request, self.cookie_name(COOKIE))
             found = None if cookie is None else self.accounts.visitor(cookie)
         if found is None:
-            self.rates.take(f"address {address}")
+            self.rates.take(address)
             raise Problem("not-signed-in")
         self.rates.take(f"account {found.name}")
         return found
 
     def nobody(self, request: Request, counted: str) -> Caller:
         """Return a caller who has no account and may do nothing, and count the request for its address."""
-        address = f"address {request.client.host if request.client is not None else ''}"
+        address = client_of(request)
         (self.sign_ins if counted == "sign in" else self.rates).take(address)
         return Caller(name=address, role=AccountRole.READER, granted=frozenset(), scopes=frozenset())
 
@@ -177,7 +178,7 @@ class Server:
         try:
             return self.accounts.bearer(token)
         except Problem:
-            self.rates.take(f"address {address}")
+            self.rates.take(address)
             raise
 
     def check_form(self, request: Request, caller: Caller, sent: str | None) -> None:
@@ -185,6 +186,11 @@ class Server:
         check_origin(request)
         if caller.form_token is not None and not hmac.compare_digest((sent or "").encode(), caller.form_token.encode()):
             raise Problem("wrong-form-token")
+
+
+def client_of(request: Request) -> str:
+    """Name who asks without an account, for limits: one machine has one name, however many addresses of IPv6."""
+    return f"address {network_of(request.client)}"
 
 
 def cookie_of(request: Request, name: str) -> str | None:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.server.problems import MEDIA_TYPE, Problem
 
-__all__ = ["HttpLimits", "RateLimit", "RequestGate", "limited_connections"]
+__all__ = ["HttpLimits", "RateLimit", "RequestGate", "limited_connections", "network_of"]
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -91,8 +91,8 @@ def limited_connections(limits: HttpLimits, *, each_address: bool) -> type[async
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
-            own = _network(self.client)
-            same = sum(_network(getattr(one, "client", None)) == own for one in self.connections)
+            own = network_of(self.client)
+            same = sum(network_of(getattr(one, "client", None)) == own for one in self.connections)
             if each_address and same > limits.connections_of_address:
                 transport.abort()
             else:
@@ -118,9 +118,17 @@ def limited_connections(limits: HttpLimits, *, each_address: bool) -> type[async
     return LimitedConnection
 
 
-def _network(client: tuple[str, int] | None) -> str:
+def network_of(client: tuple[str, int] | None) -> str:
+    """Return what counts as one client: an address of IPv4, or a network of IPv6, whose addresses one machine has."""
     host = client[0] if client is not None else ""
-    return ":".join(ipaddress.ip_address(host).exploded.split(":")[:4]) if ":" in host else host
+    try:
+        found = ipaddress.ip_address(host)
+    except ValueError:
+        return host[:100]  # What a proxy calls it.
+    if isinstance(found, ipaddress.IPv4Address):
+        return host
+    mapped = found.ipv4_mapped
+    return ":".join(found.exploded.split(":")[:4]) if mapped is None else str(mapped)
 
 
 @final

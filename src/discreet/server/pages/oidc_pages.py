@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from discreet.server.accounts import secret
-from discreet.server.app import COOKIE, Server, cookie_of
+from discreet.server.app import COOKIE, Server, client_of, cookie_of
 from discreet.server.pages.visit import Visit, made_page, problem_page, visited
 from discreet.server.problems import Problem, problem_of
 from discreet.server.sign_in.identities import Identities
@@ -69,7 +69,7 @@ def _cookie(
 def _to_provider(server: Server) -> Callable[[Request], Any]:
     async def answered(request: Request) -> Response:
         try:
-            server.sign_ins.take(f"address {request.client.host if request.client else ''}")
+            server.sign_ins.take(client_of(request))
             held, where = await server.in_thread(lambda: _began(server, request, ""))
         except Exception as error:  # noqa: BLE001 - whatever it was, one of a few texts is told
             return await _told(server, error)
@@ -99,7 +99,7 @@ def _tie(visit: Visit) -> Response:
 def _back(server: Server) -> Callable[[Request], Any]:
     async def answered(request: Request) -> Response:
         try:
-            server.sign_ins.take(f"address {request.client.host if request.client else ''}")
+            server.sign_ins.take(client_of(request))
             cookie = await server.in_thread(lambda: _signed_in(server, request))
         except Exception as error:  # noqa: BLE001 - whatever it was, one of a few texts is told
             return await _told(server, error)

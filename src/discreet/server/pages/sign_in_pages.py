@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from discreet.errors import DiscreetError
 from discreet.server.accounts import SCOPES, secret
-from discreet.server.app import COOKIE, Server, check_origin, cookie_of
+from discreet.server.app import COOKIE, Server, check_origin, client_of, cookie_of
 from discreet.server.pages.admin_pages import make_token, shown_tokens
 from discreet.server.pages.visit import Visit, made_page, read_form, visited
 from discreet.server.problems import Problem, problem_of
@@ -50,7 +50,7 @@ def _login(server: Server) -> Callable[[Request], Any]:
     async def answered(request: Request) -> Response:
         try:
             if request.method == "GET":
-                server.rates.take(f"address {request.client.host if request.client else ''}")
+                server.rates.take(client_of(request))
                 return _login_page(server, is_set=request.query_params.get("password") == "set")
             return await _signed_in(server, request)
         except BaseException as error:
@@ -62,7 +62,7 @@ def _login(server: Server) -> Callable[[Request], Any]:
 
 
 async def _signed_in(server: Server, request: Request) -> Response:
-    server.sign_ins.take(f"address {request.client.host if request.client else ''}")
+    server.sign_ins.take(client_of(request))
     check_origin(request)
     form = await read_form(request)
     before = cookie_of(request, server.cookie_name(_BEFORE)) or ""
