@@ -6,6 +6,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from contextlib import closing
 
 import pytest
@@ -160,6 +161,15 @@ class TestBothStores:
         assert [one["at"] for one in behind.decisions()] == [2_000.0, 2_000.0]
         assert behind.now() == 2_000.0
         assert opened(clock=lambda: 1_000.0).now() == 2_000.0
+
+    def test_time_goes_on_after_a_clock_that_was_far_ahead(self, opened):
+        """Else visits, tokens and lock-outs end when the clock has caught up: in years."""
+        ahead = 5_000_000_000.0
+        opened(clock=lambda: ahead).decide("somebody", "something")
+        state = opened()
+        first = state.now()
+        time.sleep(0.02)
+        assert ahead <= first < first + 0.01 <= state.now() < ahead + 600
 
     def test_a_newer_format_is_refused_and_left_alone(self, opened, monkeypatch):
         with monkeypatch.context() as patch:

@@ -84,6 +84,8 @@ class PostgresState(ServerState):
         self, address: LedgerAddress, *, anchor: Path | None = None, clock: Callable[[], float] | None = None
     ) -> None:
         super().__init__(clock or self._database_time, anchor or address.default_anchor())
+        if clock is None:
+            self._stopwatch, self._ticked = time.monotonic, time.monotonic()
         self.address = replace(address, parameters={"connect_timeout": "3"} | address.parameters)
         self.name = address.name
         self._key = int(digest(f"discreet server {address.schema}")[:16], 16) - 2**63

@@ -96,6 +96,8 @@ class ServerState(ABC):
     def __init__(self, clock: Callable[[], float] | None, anchor: Path) -> None:
         self.anchor = anchor
         self._clock, self._latest = clock or time.time, 0.0
+        self._stopwatch: Callable[[], float] = time.monotonic if clock is None else float  # `float()` is 0: none.
+        self._ticked = self._stopwatch()
         self._lock, self._is_changing = RLock(), False
         self._head: Head | None = None  # what is to be anchored when the change is committed
         self._anchor: Anchor | None = None
@@ -193,9 +195,14 @@ class ServerState(ABC):
     # --- time ---
 
     def now(self) -> float:
-        """Return the time, which never goes back: a clock that jumps back revives no session and no token."""
+        """Return the time, which never goes back: a clock that jumps back revives no session and no token.
+
+        Nor does it stand still, if the clock was wrong for a moment: no session and no lock-out would ever end.
+        """
         with self._lock:
-            self._latest = max(self._latest, self._clock())
+            ticked = self._stopwatch()
+            gone, self._ticked = ticked - self._ticked, ticked
+            self._latest = max(self._latest + gone, self._clock())
             return self._latest
 
     # --- changes and rows ---
