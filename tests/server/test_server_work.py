@@ -155,7 +155,26 @@ class TestRowsOfAnyKind:
                     found = fit_child._labels(rows.column(target), asked["classes"])
                     pairs = zip(rows.column("age").to_pylist(), found, strict=True)
                     assert sorted(pairs) == [(n, one if n > 4 else none) for n in range(10)]
-        assert fit_child._labels(pa.array(["1", None, "2", "true"]), [0, 1]).tolist() == [1, None, None, None]
+
+
+@pytest.mark.parametrize(
+    ("column", "classes", "labels"),
+    [
+        (
+            ["1", None, "2", "true", "1.0", "", "1e999", "nan", "x" * 10_000],
+            [0, 1],
+            [1] + [None] * 3 + [1] + [None] * 4,
+        ),
+        ([1, 0, None, 2], [0, 1], [1, 0, None, None]),
+        ([1.0, 0.0, 0.5, float("nan"), float("inf"), None], [0, 1], [1, 0, None, None, None, None]),
+        ([Decimal(1), Decimal("0.0"), Decimal("0.5")], [0, 1], [1, 0, None]),
+        ([True, False, None], [False, True], [True, False, None]),
+        (["true", "false", "1", None], [False, True], [True, False, None, None]),
+        (["a", "A", "1", None], ["a", "1"], ["a", None, "1", None]),
+    ],
+)
+def test_a_label_is_a_declared_class_or_none(column, classes, labels):
+    assert fit_child._labels(pa.chunked_array([pa.array(column)]), classes).tolist() == labels
 
 
 @pytest.mark.long

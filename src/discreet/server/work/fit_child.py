@@ -142,14 +142,23 @@ def _labels(column: Any, classes: Sequence[Any]) -> Any:
     """Return the class of each row, None for what is none: sources write truth values and numbers as texts, too."""
     import numpy as np
 
-    known = {_label_text(one): one for one in classes}
+    known = dict(zip(classes, classes, strict=True))
+    written = {str(one).lower() if isinstance(one, bool) else str(one): one for one in classes}
     found = np.empty(len(column), dtype=object)
-    found[:] = [known.get(_label_text(value)) for value in column.to_pylist()]
+    found[:] = [_label(value, known, written) for value in column.to_pylist()]
     return found
 
 
-def _label_text(value: object) -> str | None:
-    return None if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+def _label(value: Any, known: Mapping[Any, Any], written: Mapping[str, Any]) -> Any:
+    label = known.get(value)
+    if label is not None or not isinstance(value, str):
+        return label
+    if value in written or not any(type(one) is int for one in known):
+        return written.get(value)
+    try:
+        return known.get(float(value))  # "1.0", where 1 is a class
+    except ValueError:
+        return None
 
 
 def _training(said: Mapping[str, Any]) -> Callable[[Any], tuple[dict[str, Any], list[bytes]]]:
