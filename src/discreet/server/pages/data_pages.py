@@ -6,6 +6,7 @@ data set is served as the policy says, without another start.
 
 from __future__ import annotations
 
+import hmac
 from typing import Any
 from urllib.parse import quote
 
@@ -148,7 +149,7 @@ def _checked(visit: Visit, name: str, text: str, before: str | None, served: Ser
 
 def _save(visit: Visit, new: Policy, text: str, before: str | None, served: ServedDataset | None) -> None:
     """Open the data set as it will be, write its policy, and serve it; each of them fails before the next begins."""
-    if visit.form.get("base", "") != digest_of(before):
+    if not hmac.compare_digest(visit.form.get("base", "").encode(), digest_of(before).encode()):
         raise Problem("decided", "somebody else saved this policy meanwhile: look at it again")
     folder, name = _folder(visit), new.dataset
     opened = open_dataset(new, served)
