@@ -100,7 +100,7 @@ def test_admin_pages_are_usable_by_everybody(places, opened, width, scheme, scri
     page.fill("#new-name", f"mia{width}")
     page.locator("#new-dataset-1").check()
     page.get_by_role("button", name="Add, and show the invitation").click()
-    assert page.locator(".said pre").inner_text().startswith("dsc_")
+    assert page.locator(".said pre").inner_text().startswith(f"{page.url.partition('/admin')[0]}/login#dsc_")
     begun = world.client().post("/v1/device", json={"label": "notebook"}).json()
     page.goto(f"{address}/device?code={begun['user_code']}")
     page.get_by_role("button", name="Go on").click()

@@ -152,7 +152,7 @@ def test_a_custodian_adds_a_table_and_looks_at_an_exact_result(tmp_path, chromiu
         cem.click("button[value=check]")
         seen(cem, "difference")
         cem.click("button[value=save]")
-        cem.wait_for_url("**/data/fresh")
+        cem.wait_for_url("**/data/fresh?saved=yes")
         cem.set_viewport_size({"width": 1200, "height": 800})
         seen(cem, "policy")
         cem.goto(f"{address}/ask?dataset=fresh")

@@ -111,7 +111,7 @@ def _one(visit: Visit) -> Response:
             new = _checked(visit, name, text, before, served)
             if visit.form.get("action") == "save":
                 _save(visit, new, text, before, served)
-                return RedirectResponse(f"/data/{quote(name, safe='')}", status_code=303)
+                return RedirectResponse(f"/data/{quote(name, safe='')}?saved=yes", status_code=303)
         return _editor(visit, name, text=text, before=before, changed=difference(before, text))
     except (Problem, DiscreetError) as error:
         return _editor(visit, name, text=text, before=before, problem=problem_of(error).document())
@@ -120,6 +120,7 @@ def _one(visit: Visit) -> Response:
 def _editor(visit: Visit, name: str, *, text: str | None, before: str | None, **more: Any) -> Response:
     found = next((one for one in visit.datasets if one.name == name), None)
     told: dict[str, Any] = {"problem": None, "changed": None, "heading": None} | more
+    told["saved"] = visit.request.method == "GET" and "saved" in visit.request.query_params
     status = 200 if told["problem"] is None else told["problem"]["status"]
     facts = None if found is None else found.public_facts()
     lines = None if told["changed"] is None else [(_kind(line), line) for line in told.pop("changed").splitlines()]
