@@ -107,7 +107,7 @@ def take_ask(page: Any, address: str) -> None:
 
 
 def take_build(page: Any, address: str) -> None:
-    page.goto(f"{address}/build")
+    page.goto(f"{address}/build?step=1")
     for _ in range(2):
         page.click("main button:has-text('Go on')")
     page.select_option("#by1", index=1)
