@@ -301,7 +301,7 @@ def test_a_long_question_is_painted_where_it_is_written(site, chromium):
             " for (let i = 0; i < 5; i++) area.dispatchEvent(new Event('input', {bubbles: true}));"
             " return (performance.now() - begun) / 5 }"
         )
-        assert taken < 1000  # Milliseconds; it takes about ten.
+        assert taken < 30_000  # Milliseconds: about ten, and minutes if it looked at every pair of letters.
         page.wait_for_timeout(100)
         assert told == []
 
