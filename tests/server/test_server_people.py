@@ -329,3 +329,17 @@ class TestPages:
         assert client.get(f"/admin/log?{older}").status_code == 200
         for before in ("x", "-1", "9" * 30, "0"):
             assert client.get("/admin/log", params={"before": before}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("role", "offered"),
+    [
+        ("reader", {"read"}),
+        ("auditor", {"read", "audit"}),
+        ("analyst", {"read", "ask", "release"}),
+        ("owner", {"read", "ask", "release", "audit", "approve", "manage"}),
+    ],
+)
+def test_a_form_for_a_token_offers_what_the_role_can_use(world, role, offered):
+    page = world.browser(role).get("/account").text
+    assert set(re.findall(r'name="scope\.(\w+)"', page)) == offered

@@ -61,7 +61,8 @@ def _approval(visit: Visit) -> Response:
     status = 200 if problem is None else problem.kind.status
     written = None if problem is None else problem.document()
     shown = {**told, "approval": _dated(told["approval"])}
-    return visit.page("approval.html", status=status, job=job, own=own, problem=written, **shown)
+    said = visit.form.get("reason", "")  # What was typed stays where the form is refused.
+    return visit.page("approval.html", status=status, job=job, own=own, problem=written, reason=said, **shown)
 
 
 def _decide(visit: Visit, number: str) -> None:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from discreet.errors import DiscreetError
-from discreet.server.accounts import SCOPES, secret
+from discreet.server.accounts import OPERATIONS, SCOPES, Caller, secret
 from discreet.server.app import COOKIE, Server, check_origin, client_of, cookie_of
 from discreet.server.pages.admin_pages import make_token, shown_tokens
 from discreet.server.pages.visit import Visit, made_page, read_form, visited
@@ -100,7 +100,7 @@ def _account_page(visit: Visit, *, status: int = 200, problem: Any = None, made:
         "tokens": own,
         "linked": accounts.is_linked(caller.name),
         "button": None if visit.server.oidc is None else visit.server.oidc.settings.button,
-        "scopes": SCOPES if caller.may("people") else SCOPES[:-1],
+        "scopes": _useful_scopes(caller),
         "problem": problem,
         "made": made,
     }
@@ -131,6 +131,12 @@ def _own_tokens(visit: Visit) -> Response:
         problem = problem_of(error)
         return _account_page(visit, status=problem.kind.status, problem=problem.document())
     return RedirectResponse("/account#tokens", status_code=303)
+
+
+def _useful_scopes(caller: Caller) -> list[str]:
+    """Return what a token of this role can be for; `manage` is for those who manage others."""
+    useful = {one.scope for one in OPERATIONS.values() if caller.role in one.roles}
+    return [one for one in SCOPES if one in useful and (one != "manage" or caller.may("people"))]
 
 
 def sign_in_routes(server: Server) -> list[Route]:
