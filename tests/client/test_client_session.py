@@ -84,7 +84,7 @@ def test_one_plan_is_paid_once_and_another_plan_again(served):
     first, again = plan.release(), plan.release()
     assert first.to_json() == again.to_json()
     assert served.charges == before + 1
-    assert data.sql(COUNT["sql"], epsilon="0.1").release().to_json() != first.to_json()
+    data.sql(COUNT["sql"], epsilon="0.1").release()  # Its noise is its own, and may be the same number by chance.
     assert served.charges == before + 2
     named = [data.sql(COUNT["sql"], epsilon="0.1", idempotency_key="report") for _ in range(2)]
     assert named[0].release().to_json() == named[1].release().to_json()

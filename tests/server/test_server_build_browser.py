@@ -9,7 +9,7 @@ from urllib.parse import quote
 import pytest
 from system_parts import needs_chromium
 from test_server_browser import PAYLOADS, odd, sign_in  # noqa: F401
-from test_server_pages_browser import check_look, chromium, site, tab_to, visiting  # noqa: F401
+from test_server_pages_browser import check_look, site, tab_to, visiting  # noqa: F401
 
 from discreet.cli.command_runner import run
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as parquet
 import pytest
-from server_world import form_token, running
+from server_world import form_token, listening, running
 from system_parts import BROWSER_FLAGS, CHROMIUM, needs_chromium
-from test_server_pages_browser import check_look, listening, visiting
+from test_server_pages_browser import check_look, visiting
 from test_server_work import PUBLISH, prepared
 
 pytestmark = pytest.mark.long
