@@ -54,8 +54,9 @@ for found in pkgutil.walk_packages(dp.__path__, "discreet."):
     except ModuleNotFoundError as error:
         assert error.name in MISSING, error
         missing.add(found.name)
-# These are loaded in a process that was forked, and there only.
-assert missing == {f"discreet.query.workers.{name}" for name in ("lockdown", "serving", "zygote")}, missing
+# These are loaded in a process of their own, and there only.
+alone = {f"discreet.query.workers.{name}" for name in ("lockdown", "serving", "zygote")}
+assert missing == alone | {"discreet.server.work.fit_child"}, missing
 """,
         tmp_path,
         libraries="import altair, pandas, rich.console, scipy.optimize, sklearn.base, torch, typer\n",
