@@ -130,4 +130,4 @@ def test_neighbours_are_told_apart_without_declared_times_and_not_with_them(tmp_
     described("declared, heard by the clients", heard)
     print(f"declared {DECLARED:g} s: servers told {within(told, 5)}")
     print(f"declared {DECLARED:g} s: clients heard {within(heard, 5)}")
-    assert apart.pvalue < 1e-6
+    assert apart.pvalue < 1e-4
