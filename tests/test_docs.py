@@ -193,3 +193,29 @@ def test_a_page_that_is_linked_by_a_list_is_in_the_navigation_once():
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_no_page_has_a_path_of_one_machine(page):
     assert not re.search(r"(?<![\w.])/(home|tmp|work|root|Users)/", page.read_text())
+
+
+def named_tests(text: str) -> set[tuple[str, str]]:
+    """Find tests that a text names: the file, and the class or function in it that is named last."""
+    found = re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", text)
+    return {(file, names.rpartition("::")[2]) for file, names in found}
+
+
+def missing_tests(text: str) -> list[str]:
+    """Return those that are not there."""
+
+    def is_there(file: str, name: str) -> bool:
+        path = ROOT / file
+        return path.is_file() and (not name or re.search(rf"(def|class) {name}\b", path.read_text()) is not None)
+
+    return [f"{file}::{name}" for file, name in sorted(named_tests(text)) if not is_there(file, name)]
+
+
+def test_every_test_that_the_threat_model_names_is_there() -> None:
+    text = (ROOT / "docs" / "threat-model.md").read_text(encoding="utf-8")
+    assert len(named_tests(text)) > 50
+    assert missing_tests(text) == []
+    assert missing_tests("`tests/test_docs.py::test_of_nothing` `tests/no.py`") == [
+        "tests/no.py::",
+        "tests/test_docs.py::test_of_nothing",
+    ]
