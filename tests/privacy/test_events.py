@@ -27,6 +27,7 @@ from discreet.privacy import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    RandomlyStopped,
     Repeated,
     SampledWithoutReplacement,
 )
@@ -54,6 +55,7 @@ def every_kind() -> list[Event]:
         Composed(basic),
         Parallel([Grouped(Laplace(1), 2), Repeated(Gaussian(3), 4)]),
         Grouped(Gaussian(1), 3),
+        RandomlyStopped([PureDP(1), Gaussian(2)], "1/2", "0.02"),
     ]
 
 

@@ -11,10 +11,11 @@ from fractions import Fraction
 
 from discreet.errors import InvalidParameter
 
-__all__ = ["check_noise_scale", "check_noise_variance", "finest_radius"]
+__all__ = ["WIDEST_VARIANCE", "check_noise_scale", "check_noise_variance", "finest_radius"]
 
 _SCALES = (Fraction(1, 1 << 20), Fraction(1 << 50))
-_VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 80))
+WIDEST_VARIANCE = Fraction(1 << 80)  # of Gaussian noise, in squared grid steps
+_VARIANCES = (Fraction(1, 1 << 20), WIDEST_VARIANCE)
 _CHOSEN = 78  # Bits of a variance where the step is chosen for it: room for parts with up to four times the variance.
 
 

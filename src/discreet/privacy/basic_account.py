@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, final
 from discreet.balls import ball
 from discreet.exact import down, up
 from discreet.privacy.enclosures import enclose, float_up
-from discreet.privacy.event_tree import Choice, Spent, leaves
+from discreet.privacy.event_tree import Choice, Spent, leaves, runs_of
 from discreet.privacy.events import (
     ApproxDP,
     BoundedRange,
@@ -21,6 +21,7 @@ from discreet.privacy.events import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    RandomlyStopped,
     SampledWithoutReplacement,
 )
 from discreet.privacy.relation import Relation
@@ -97,6 +98,8 @@ def point(event: Event) -> BasicCurve | None:
             return _sampled(event.event, Relation.ADD_REMOVE, event.probability)
         case SampledWithoutReplacement():
             return _sampled(event.event, Relation.REPLACE_ONE, event.probability)
+        case RandomlyStopped():
+            return _stopped(event)
         case _:
             return None
 
@@ -108,6 +111,13 @@ def _sampled(event: Event, relation: Relation, chance: Fraction) -> BasicCurve |
     level = amplified(whole.epsilon, chance)
     # Beyond the floats the exact epsilon without amplification is still right.
     return BasicCurve(Fraction(level) if math.isfinite(level) else whole.epsilon, whole.at * chance)
+
+
+def _stopped(event: RandomlyStopped) -> BasicCurve | None:
+    """Return (2 + shape) times the epsilon of a run; None unless all runs are purely private. [PS22]"""
+    runs = [_all(run) for run in runs_of(event)]
+    known = [run.epsilon for run in runs if run is not None and run.at == 0]
+    return BasicCurve((2 + event.shape) * max(known), Fraction(0)) if len(known) == len(runs) else None
 
 
 def reveal(deltas: Counter[Fraction]) -> Fraction:

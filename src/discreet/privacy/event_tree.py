@@ -26,12 +26,25 @@ from discreet.privacy.events import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    RandomlyStopped,
     Repeated,
     SampledWithoutReplacement,
 )
 from discreet.privacy.relation import Relation
 
-__all__ = ["Choice", "Spent", "canonical", "check_relation", "example", "grouped", "leaves", "spent"]
+__all__ = [
+    "Choice",
+    "Spent",
+    "canonical",
+    "check_relation",
+    "example",
+    "grouped",
+    "has_sample",
+    "is_sampled",
+    "leaves",
+    "runs_of",
+    "spent",
+]
 
 # --- leaves: One function applies counts: every accountant sees leaves with their multiplicities and nothing else. ---
 
@@ -46,6 +59,22 @@ def leaves(event: Event, *, relation: Relation | None) -> Counter[Event]:
     for leaf in found:
         check_relation(leaf, relation)
     return found
+
+
+def runs_of(event: RandomlyStopped) -> list[Counter[Event]]:
+    """Count the leaves of each of the events that a run may spend; `leaves` has checked their relation."""
+    found = []
+    for part in event.events:
+        found.append(Counter[Event]())
+        _collect(part, 1, found[-1], None)
+    return found
+
+
+def is_sampled(event: Event) -> bool:
+    """Tell whether the moments of a leaf are sums with one term for each whole number up to the order."""
+    if isinstance(event, RandomlyStopped):
+        return any(is_sampled(leaf) for run in runs_of(event) for leaf in run)
+    return isinstance(event, (PoissonSampled, SampledWithoutReplacement))
 
 
 def _collect(event: Event, times: int, found: Counter[Event], relation: Relation | None) -> None:
@@ -82,16 +111,21 @@ def check_relation(event: Event, relation: Relation | None) -> None:
         raise UnsupportedEvent("randomized response tells how many answered: it has no guarantee under ADD_REMOVE")
     if isinstance(event, (PoissonSampled, SampledWithoutReplacement)):
         for leaf in leaves(event.event, relation=relation):
-            if isinstance(leaf, (PoissonSampled, SampledWithoutReplacement, Parallel)):
+            if isinstance(leaf, (PoissonSampled, SampledWithoutReplacement, Parallel, RandomlyStopped)):
                 raise UnsupportedEvent(f"no bound is proven for {name} of {type(leaf).__name__}")
-    if isinstance(event, Parallel):
+    if isinstance(event, (Parallel, RandomlyStopped)):
         for part in event.events:
             for leaf in leaves(part, relation=relation):
-                _check_cell(leaf)
+                if isinstance(event, Parallel):
+                    _check_cell(leaf, relation)
+                elif isinstance(leaf, (Parallel, RandomlyStopped)):
+                    raise UnsupportedEvent(f"no bound is proven for {name} of {type(leaf).__name__}")
 
 
-def _check_cell(leaf: Event) -> None:
+def _check_cell(leaf: Event, relation: Relation | None) -> None:
     """Refuse what says nothing about a unit that enters or leaves a cell, which replace-one allows too."""
+    if isinstance(leaf, RandomlyStopped) and relation is not Relation.ADD_REMOVE:
+        raise UnsupportedEvent("RandomlyStopped can be in Parallel under ADD_REMOVE only: see what a run spends whole")
     if isinstance(leaf, (RandomizedResponse, SampledWithoutReplacement)):
         raise UnsupportedEvent(f"{type(leaf).__name__} tells how many units a cell has: it cannot be in Parallel")
 
@@ -178,6 +212,12 @@ def _(event: Repeated, size: int) -> Event:
 
 
 @grouped.register
+def _(event: RandomlyStopped, size: int) -> Event:
+    """Its bounds hold for any two data sets, given what one run spends on them. [PS22]"""
+    return RandomlyStopped((grouped(part, size) for part in event.events), event.shape, event.stopping)
+
+
+@grouped.register
 def _(event: Composed, size: int) -> Event:
     """Part by part, unless one has a delta: it may stand for what goes wrong in the others, and grow as they do."""
     if size > 1 and len(event.events) > 1 and any(_has_delta(part) for part in event.events):
@@ -191,7 +231,7 @@ def _has_delta(event: Event) -> bool:
             return event.delta > 0
         case Repeated() | Grouped():
             return _has_delta(event.event)
-        case Composed():
+        case Composed() | RandomlyStopped():
             return any(map(_has_delta, event.events))
         case _:
             return False
@@ -232,6 +272,13 @@ class Spent:
     def events(self) -> Counter[Event]:
         """The sure events with their counts."""
         return Counter(dict(self.sure))
+
+
+def has_sample(total: Spent) -> bool:
+    """Tell whether anything of this runs on a sample: orders of its divergences have a limit."""
+    return any(is_sampled(event) for event, _ in total.sure) or any(
+        has_sample(cell) for choice in total.choices for cell in choice.cells
+    )
 
 
 def spent(event: Event, relation: Relation | None) -> Spent:

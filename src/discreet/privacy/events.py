@@ -42,6 +42,7 @@ __all__ = [
     "PoissonSampled",
     "PureDP",
     "RandomizedResponse",
+    "RandomlyStopped",
     "Repeated",
     "SampledWithoutReplacement",
     "event_name",
@@ -173,7 +174,7 @@ def _depth(event: Event) -> int:
     match event:
         case PoissonSampled() | SampledWithoutReplacement() | Repeated() | Grouped():
             return 1 + _depth(event.event)
-        case Composed() | Parallel():
+        case Composed() | Parallel() | RandomlyStopped():
             return 1 + max(map(_depth, event.events))
         case _:
             return 1
@@ -615,6 +616,38 @@ class Parallel(Event):
 
 @final
 @dataclass(frozen=True, slots=True)
+class RandomlyStopped(Event):
+    """The best of a secret number of runs, each of which spends one of `events` on a unit. [PS22]
+
+    Only the best outcome is told, by a public order of outcomes: no other one, and not how many there were. That number
+    is k >= 1 with a chance in proportion to (1 - stopping)^k times shape (shape + 1) … (shape + k - 1) / k!.
+
+    Args:
+        events: What a run may spend; the worst of them counts.
+        shape: Above -1 and at most 1: 1 is a geometric number of runs, 0 a logarithmic one (the limit of the formula).
+        stopping: Between 0 and 1; the smaller, the more runs.
+
+    Examples:
+        >>> best = dp.privacy.RandomlyStopped([dp.privacy.PureDP(0.25)], shape=1, stopping=0.02)
+        >>> dp.privacy.epsilon(best, 0)
+        0.75
+    """
+
+    events: tuple[Event, ...]
+    shape: Fraction
+    stopping: Fraction
+
+    __repr__ = record
+
+    def __init__(self, events: Iterable[Event], shape: Number, stopping: Number) -> None:
+        given, chance = exact(shape, name="shape"), exact(stopping, name="stopping")
+        if not (-1 < given <= 1 and 0 < chance < 1):
+            raise InvalidParameter("shape must be above -1 and at most 1, and stopping between 0 and 1")
+        self._set(events=_events(events, "events"), shape=given, stopping=chance)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Grouped(Event):
     """Group privacy: `event` as seen by `size` people who are protected together.
 
@@ -657,6 +690,7 @@ _NAMES = stored_names(
         Composed: "Composed: events",
         Parallel: "Parallel: events",
         Grouped: "Grouped: event size",
+        RandomlyStopped: "RandomlyStopped: events shape stopping",
     }
 )
 _KINDS: Mapping[tuple[Any, Any], type[Event]] = {(name.tag, kind.version): kind for kind, name in _NAMES.items()}

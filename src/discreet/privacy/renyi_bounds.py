@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import singledispatch
+from functools import lru_cache, reduce, singledispatch
 from typing import TYPE_CHECKING, TypeAlias, final
 
 from discreet.balls import ball, bounds
@@ -16,7 +16,7 @@ from discreet.exact import up
 from discreet.privacy.basic_account import point, reveal
 from discreet.privacy.convert import chance_up, epsilon_at, least, log_delta_at
 from discreet.privacy.enclosures import enclose, float_up
-from discreet.privacy.event_tree import Choice, Spent, leaves
+from discreet.privacy.event_tree import Choice, Spent, has_sample, is_sampled, leaves, runs_of
 from discreet.privacy.events import (
     GDP,
     ZCDP,
@@ -30,6 +30,7 @@ from discreet.privacy.events import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    RandomlyStopped,
     SampledWithoutReplacement,
 )
 from discreet.privacy.relation import Relation
@@ -295,6 +296,53 @@ def _smaller(first: arb, second: arb) -> arb:
     return first.min(second) if second.is_finite() else first
 
 
+# --- randomly_stopped: The best of a secret number of runs, from the log moments of one run. ---
+
+
+@log_moment.register(RandomlyStopped)
+def _(event: RandomlyStopped, order: Fraction) -> arb:
+    """Let M be the log moment of a run. With K runs, any b >= 1 gives the bound of the theorem. [PS22]
+
+    Theorem     M(a) + (a - 1) (1 + shape) (M(b) + log(1 / stopping)) / b + log E[K].
+                Where a run is purely private, the best one has 2 + shape times its epsilon.
+    """
+    second = _second_order(event)
+    again = (_worst_run(event, second) - ball(event.stopping).log()) / ball(second)
+    bound = _worst_run(event, order) + ball((order - 1) * (1 + event.shape)) * again + _mean_runs(event).log()
+    pure = point(event)
+    return bound if pure is None else _smaller(bound, _response(pure.epsilon, 2, order))
+
+
+def _worst_run(event: RandomlyStopped, order: Fraction) -> arb:
+    """Enclose the largest log moment of what a run may spend; that of order one is zero."""
+    moments = [total(run, order) if order > 1 else ball(0) for run in runs_of(event)]
+    return reduce(_larger, moments)
+
+
+def _mean_runs(event: RandomlyStopped) -> arb:
+    """Enclose the mean of the number of runs: shape (1 - g) / (g (1 - g^shape)) with g = stopping. [PS22]"""
+    g, shape = ball(event.stopping), ball(event.shape)
+    odds = (1 - g) / g
+    return -odds / g.log() if event.shape == 0 else shape * odds / -(shape * g.log()).expm1()
+
+
+@lru_cache(maxsize=256)
+def _second_order(event: RandomlyStopped) -> Fraction:
+    """Return a good b for the theorem: any is right, so floats may look for it."""
+    highest = _LARGEST_ORDER if any(is_sampled(leaf) for run in runs_of(event) for leaf in run) else 1 << 24
+
+    def bound(order: Fraction) -> float:
+        return float_up(enclose(lambda: (_worst_run(event, order) - ball(event.stopping).log()) / ball(order)))
+
+    best, order = (bound(Fraction(1)), Fraction(1)), Fraction(2)
+    while order <= highest:
+        found = bound(order)
+        if found >= best[0]:  # It falls, and then it grows.
+            break
+        best, order = (found, order), Fraction(math.ceil(order * Fraction(5, 4)))
+    return best[1]
+
+
 # --- renyi_curve: A privacy curve from Renyi divergences: any order gives a bound, so take the best one found. ---
 
 
@@ -366,7 +414,7 @@ class RenyiCurve:
         return (delta - revealed) / (1 - revealed) if revealed < 1 else Fraction(0)
 
     def _is_too_high(self, order: Fraction) -> bool:
-        return order > _LARGEST_ORDER and _has_sample(self.rest)
+        return order > _LARGEST_ORDER and has_sample(self.rest)
 
 
 def renyi_curve(total: Spent) -> RenyiCurve:
@@ -380,9 +428,3 @@ def renyi_curve(total: Spent) -> RenyiCurve:
         else:
             rest[event] += count
     return RenyiCurve(Spent(frozenset(rest.items()), total.choices), revealed)
-
-
-def _has_sample(total: Spent) -> bool:
-    return any(isinstance(event, (PoissonSampled, SampledWithoutReplacement)) for event, _ in total.sure) or any(
-        _has_sample(cell) for choice in total.choices for cell in choice.cells
-    )

@@ -25,6 +25,7 @@ from discreet.privacy.events import (
     PoissonSampled,
     PureDP,
     RandomizedResponse,
+    RandomlyStopped,
     SampledWithoutReplacement,
 )
 from discreet.privacy.guarantee import curve
@@ -274,6 +275,15 @@ def _(event: DiscreteLaplace) -> arb:
 def _(event: BoundedRange) -> arb:
     """Its trade-off (1 - x) / (1 + x (e^E - 1)) is that of logistic noise shifted by E; the middle is the worst."""
     return 2 * _quantile(1 / (1 + (ball(event.epsilon) / 2).exp()))
+
+
+@_mu.register(RandomlyStopped)
+def _(event: RandomlyStopped) -> arb:
+    """It has that of its epsilon, where every run is purely private; nothing is proven for others."""
+    from flint import arb
+
+    pure = point(event)
+    return arb.pos_inf() if pure is None else _mu(PureDP(pure.epsilon))
 
 
 @_mu.register(PoissonSampled)
