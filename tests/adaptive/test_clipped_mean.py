@@ -12,6 +12,7 @@ from discreet import adaptive
 from discreet.errors import InvalidParameter
 from discreet.lab import verify
 from discreet.lab.verify import worlds
+from discreet.lab.verify.small_worlds import neighbours
 from discreet.mechanisms import Grid, Mean
 from discreet.mechanisms.additive_noise import LaplaceNoise
 from discreet.privacy import epsilon
@@ -25,7 +26,7 @@ SMALL = adaptive.ClippedMean(
     relation=REPLACE_ONE,
     epsilon=Fraction(6),
     public_rows=3,
-    beyond=Fraction(1),
+    likely_radius=Fraction(2),
     centre_share="1/4",
     radius_share="1/2",
 )
@@ -46,7 +47,7 @@ def test_claim_holds_on_all_data_sets_of_three_values() -> None:
 
 @pytest.mark.long
 def test_a_radius_paid_for_half_is_refuted() -> None:
-    """Without the 2 of the exponential mechanism for scores that move both ways."""
+    """As if each score moved by half a row."""
     bold = replace(SMALL, radius_share=Fraction(7, 10), centre_share=Fraction(1, 100))
     cheap = PureDP(6 * (1 - Fraction(7, 10) / 2))
     assert verify.check(bold, WORLD, claim=cheap).violated
@@ -57,11 +58,130 @@ def test_claim_holds_where_rows_come_and_go() -> None:
     """With a private number of rows: the sum, the count, the centre and the radius together."""
     grid = Grid(low=Fraction(0), high=Fraction(2), step=Fraction(1), default=Fraction(1))
     mechanism = adaptive.ClippedMean(
-        grid=grid, relation=ADD_REMOVE, epsilon=Fraction(30), beyond=Fraction(1), centre_share="1/4", radius_share="1/4"
+        grid=grid, relation=ADD_REMOVE, epsilon=Fraction(30), likely_radius=1, centre_share="1/4", radius_share="1/4"
     )
     world = worlds((0, 1, 2), [0, 1, 2])
     assert verify.check(mechanism, world).holds
     assert verify.check(mechanism, world, claim=PureDP(18)).violated
+
+
+# --- the radius: neighbours move all scores one way, by 1 at most, for every centre, prior and relation. ---
+
+VALUES = (0, 1, 2, 3, 4)
+RADIUS = Fraction(3)  # what the choice of a radius may cost
+CHOICES = [
+    adaptive.ClippedMean(
+        grid=GRID,
+        relation=relation,
+        epsilon=2 * RADIUS,
+        public_rows=3 if relation is REPLACE_ONE else None,
+        radius_share="1/2",
+        likely_radius=likely,
+        preference=preference,
+    )
+    for relation in (ADD_REMOVE, REPLACE_ONE)
+    for likely, preference in ((None, "1/2"), (None, 0), (2, 1), (100, 2))
+]
+
+
+def radius_laws(mechanism: adaptive.ClippedMean, middle: int) -> tuple[list[list[int]], list[np.ndarray]]:
+    """Count rows beyond each radius from the definition, and list log-probabilities, for all data sets."""
+    sizes = [3] if mechanism.relation is REPLACE_ONE else [0, 1, 2, 3]
+    found = worlds(VALUES, sizes)
+    counts = [[sum(abs(row - middle) > radius for row in rows) for radius in mechanism.radii] for rows in found]
+    laws = []
+    for rows in found:
+        scaled = np.array([float(mechanism._factor * score) for score in mechanism._scores(list(rows), middle)])
+        laws.append(scaled - np.logaddexp.reduce(scaled))
+    return counts, laws
+
+
+def largest_loss(mechanism: adaptive.ClippedMean) -> tuple[float, float]:
+    """Return the largest privacy loss of the radius, and the largest range of losses, over all pairs and centres."""
+    sizes = [3] if mechanism.relation is REPLACE_ONE else [0, 1, 2, 3]
+    pairs = neighbours(worlds(VALUES, sizes), mechanism.relation)
+    losses = [
+        laws[one] - laws[other]
+        for middle in VALUES
+        for laws in [radius_laws(mechanism, middle)[1]]
+        for one, other in pairs
+    ]
+    return max(np.abs(loss).max() for loss in losses), max(np.ptp(loss) for loss in losses)
+
+
+@pytest.mark.parametrize("mechanism", CHOICES, ids=str)
+def test_a_neighbour_moves_the_rows_beyond_all_radii_one_way_and_by_one(mechanism: adaptive.ClippedMean) -> None:
+    sizes = [3] if mechanism.relation is REPLACE_ONE else [0, 1, 2, 3]
+    pairs = neighbours(worlds(VALUES, sizes), mechanism.relation)
+    for middle in VALUES:
+        counts, _ = radius_laws(mechanism, middle)
+        for one, other in pairs:
+            moved = {a - b for a, b in zip(counts[one], counts[other], strict=True)}
+            assert moved <= {0, 1} or moved <= {0, -1}
+
+
+@pytest.mark.parametrize("mechanism", CHOICES, ids=str)
+def test_the_choice_of_a_radius_spends_its_share_and_no_more(mechanism: adaptive.ClippedMean) -> None:
+    """The range of losses is the share exactly: some row moves one radius and leaves another."""
+    loss, span = largest_loss(mechanism)
+    assert loss <= float(RADIUS) + 1e-12
+    assert span == pytest.approx(float(RADIUS), abs=1e-12)
+
+
+@pytest.mark.parametrize("mechanism", CHOICES, ids=str)
+def test_a_doubled_factor_spends_more_than_the_share(
+    mechanism: adaptive.ClippedMean, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adaptive.ClippedMean, "_factor", property(lambda self: 2 * self.epsilon * self.radius_share))
+    loss, span = largest_loss(mechanism)
+    assert loss > float(RADIUS) + 0.1
+    assert span == pytest.approx(2 * float(RADIUS), abs=1e-12)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+def test_verification_refutes_a_doubled_factor(relation: Relation, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the whole mechanism; the same with the right factor holds."""
+    grid = Grid(low=Fraction(0), high=Fraction(2), step=Fraction(1), default=Fraction(1))
+    mechanism = adaptive.ClippedMean(
+        grid=grid,
+        relation=relation,
+        epsilon=Fraction(20),
+        public_rows=2 if relation is REPLACE_ONE else None,
+        preference=6,
+        centre_share="1/10",
+        radius_share="8/10",
+    )
+    world = worlds((0, 1, 2), [2] if relation is REPLACE_ONE else [0, 1])
+    assert verify.check(mechanism, world).holds
+    monkeypatch.setattr(adaptive.ClippedMean, "_factor", property(lambda self: 2 * self.epsilon * self.radius_share))
+    assert verify.check(mechanism, world).violated
+
+
+@pytest.mark.parametrize("mechanism", CHOICES, ids=str)
+@pytest.mark.parametrize("chance", ["0.5", "0.1", "0.001"])
+def test_more_rows_than_said_are_seldom_left_out(mechanism: adaptive.ClippedMean, chance: str) -> None:
+    most = mechanism.most_beyond(chance)
+    for middle in VALUES:
+        for beyond, law in zip(*radius_laws(mechanism, middle), strict=True):
+            assert np.exp(law)[np.array(beyond) > most].sum() <= float(chance)
+
+
+def test_a_likely_radius_is_preferred_until_rows_say_otherwise() -> None:
+    wide = Grid.between(0, 10**6, step=1)
+    mechanism = adaptive.ClippedMean(grid=wide, relation=ADD_REMOVE, epsilon=1, likely_radius=1000)
+    [(near, _), *_] = sorted(mechanism.likely_bounds([5000] * 10, 5000), key=lambda pair: -pair[1])
+    assert near.high - near.low <= 2000
+    far = [5000] * 1000 + [900_000] * 1000
+    assert all(bounds.high >= 900_000 for bounds, _ in mechanism.likely_bounds(far, 5000))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"likely_radius": 0}, {"likely_radius": -1}, {"preference": -1}, {"preference": "x"}]
+)
+def test_priors_that_make_no_sense_are_refused(wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidParameter):
+        adaptive.ClippedMean(grid=GRID, relation=ADD_REMOVE, epsilon=Fraction(1), **wrong)
 
 
 def test_the_price_is_the_whole_epsilon() -> None:

@@ -144,6 +144,12 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
                 step = centred_step(mechanism.grid)
                 return (accuracy.squares / step**2, accuracy.total / step, accuracy.count)
             return (value * (mechanism.public_rows / step) ** 2,)
+        case "PopulationMean":
+            sampled = accuracy.sampled
+            numbers = (sampled.total, sampled.count if mechanism.public_rows is None else None, sampled.squares)
+            return tuple(number for number in numbers if number is not None)
+        case "Covariance":
+            return _comoments(release)
         case "VectorMean":
             if mechanism.public_rows is None:
                 return (*(cell.total for cell in accuracy.cells), accuracy.cells[0].count)
@@ -158,6 +164,14 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
             return _turned_back(mechanism, value)
         case _:  # Measurements are listed as vectors, also where there is one of them.
             return (value,) if hasattr(mechanism, "measurements") and not isinstance(value, tuple) else value
+
+
+def _comoments(release: Release[Any]) -> tuple[int, ...]:
+    """The noisy numbers behind two columns: their variances and covariance, or squares, products, sums and count."""
+    first, both, _, second = (cell.numbers for cell in release.accuracy.cells)
+    if len(both) == 1:
+        return (first[0], second[0], both[0])
+    return (first[0], second[0], both[0], first[1], second[1], both[-1])
 
 
 def _turned_back(mechanism: Any, value: tuple[Fraction, ...]) -> tuple[int, ...]:

@@ -39,7 +39,9 @@ from discreet.mechanisms import (
     VectorLaplace,
     VectorMean,
 )
+from discreet.mechanisms.proportion import HALVES
 from discreet.privacy.relation import Relation
+from discreet.statistics.population_means import PopulationMean
 
 ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 BOTH = (ADD_REMOVE, REPLACE_ONE)
@@ -194,6 +196,15 @@ def aggregates(relation: Relation) -> list[Subject]:
             Variance(grid=GRID, relation=relation, noise=laplace(36 if size is None else 2), public_rows=size),
             worlds((-1, 0, 2), sizes(relation)),
             told_apart=((-1, 2, 2), (0, 0, 0)),
+        ),
+        Subject(  # a sum, a count where it is private, and squares
+            PopulationMean(grid=UNIT, relation=relation, noise=laplace(24), public_rows=size),
+            worlds((-1, 0, 1), sizes(relation)),
+            told_apart=((-1, 1, 1), (1, 1, 1)),
+        ),
+        Subject(
+            PopulationMean(grid=HALVES, relation=relation, noise=laplace(6), public_rows=size, binary=True),
+            worlds((0, 1), sizes(relation)),
         ),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=laplace(4)), letters(relation)),
         Subject(Histogram(bins=LETTERS[:2], relation=relation, noise=LOUD), letters(relation)),

@@ -399,6 +399,19 @@ def test_a_guess_of_the_law_never_makes_a_mean_lose_its_tail() -> None:
     assert abs(float(answer.value) - data.mean()) < 84 * 25  # Laplace noise of scale 84: e^-25 is less than 1e-9.
 
 
+@pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
+def test_a_guess_of_the_law_keeps_few_far_rows_of_many(relation) -> None:
+    """One row in a thousand, of so many rows that bounds can be found: a clipped mean is off by 550 here."""
+    size, guess = 100_000, dp.Expected.normal(30_000, 5_000)
+    data = np.clip(np.random.default_rng(7).normal(30_000, 5_000, size), 0, 10**6)
+    data[: size // 1000] = 600_000
+    budget = {"relation": relation, "bounds": (0, 10**6), "step": 1, "epsilon": 1, "public_rows": size}
+    answer = dp.mean(data, expected=guess, **budget)
+    assert answer.method == "clamped" == dp.compare("mean", expected=guess, **budget).best
+    # Laplace noise of scale 10, under add-remove twice: e^-25 is less than 1e-10.
+    assert abs(float(answer.value) - data.mean()) < 2 * 10 * 25
+
+
 def test_a_guess_of_the_law_keeps_a_median_that_many_rows_share() -> None:
     """Rows at a few points that are not round: candidates among which they are not would be off by several."""
     data = 37.37 + 7 * np.rint(np.random.default_rng(1).normal(0, 1, 1000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -11,11 +12,11 @@ from typing import Any, cast, final
 import numpy as np
 
 from discreet.errors import InvalidParameter
-from discreet.exact import nonnegative, positive, probability
+from discreet.exact import Number, nonnegative, positive, probability
 from discreet.formatting import record
 from discreet.frames.column import Data, column_of
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
-from discreet.mechanisms.exponential import exponential_outcomes
+from discreet.mechanisms.exponential import exponential_outcomes, selection_factor
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
 from discreet.mechanisms.parameters import read_flag, read_share, settle
@@ -32,25 +33,29 @@ __all__ = ["ClippedMean"]
 
 _NEGLIGIBLE = 0.01  # A prediction leaves out bounds that are found less often.
 _FINENESS = 4  # Radii to a doubling.
-_SURE = 10  # Then a radius that leaves out nothing has e^-5 of the weight of the best, and
-_PREFERENCE = Fraction(1, 2)  # each next radius e^-0.5 of that, so that many of them weigh little together.
+_NEAR = 2 * _FINENESS  # So many radii below the likely one are preferred to it, each one more than the next.
+_UNLIKELY = 2  # Nats for any radius beyond it, and
+_RESERVE = Fraction(1, 8)  # for each step more: little, so that rows that nobody expects are seldom lost.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClippedMean:
-    """Find a centre, then a radius that leaves out about `beyond` rows, and average what is clamped between them.
+    """Find a centre, then a radius that leaves out few rows, and average what is clamped between them.
 
     The centre is a private median. Radii are public: from one grid step to all of the grid, four to a doubling.
-    The score of a radius is minus the distance of the number of rows farther from the centre to `beyond`, and a
-    public preference for smaller ones.
+    The score of a radius is minus the number of rows farther from the centre, and a public preference for smaller
+    radii: the same for each step, or strong up to a `likely_radius` and weak beyond it.
 
     Guarantee   epsilon, pure; with a delta, (epsilon, delta).
-    Theorem     A row that comes, goes or changes moves the number of rows beyond any radius by at most 1, so the
-                exponential mechanism applies. [MT07] Centre and radius are released, so the bounds made from them are
-                public to the mean that follows, and the three costs add up. [DMNS06]
-    Utility     noise in proportion to the radius instead of to the declared bounds. Rows beyond it pull the answer
-                towards the centre: the interval is for the mean within `limits`, which the release tells.
+    Theorem     A row that comes or goes moves the number of rows beyond each radius by 0 or 1, all one way; and so does
+                one that changes, by 1 between its two distances and by 0 elsewhere. The scaled scores of neighbours
+                differ by amounts that span the radius' epsilon, without the factor 2 of scores that move both ways:
+                the exponential mechanism with a public prior. [MT07, DR19] Centre and radius are released, so the
+                bounds made from them are public to the mean that follows, and the three costs add up. [DMNS06]
+    Utility     noise in proportion to the radius instead of to the declared bounds. More than `most_beyond(b)` rows are
+                left out with probability b at most; they pull the answer towards the centre: the interval is for the
+                mean within `limits`, which the release tells.
 
     Args:
         grid: The public bounds and step of the answers.
@@ -58,7 +63,8 @@ class ClippedMean:
         epsilon: What a release spends.
         delta: The delta of the noise of the mean, if it is to be Gaussian.
         public_rows: The public number of rows, under replace-one.
-        beyond: About how many rows lie outside the radius; enough for the choice to be sure if not said.
+        likely_radius: How far from the centre nearly all rows are expected, from public knowledge.
+        preference: By how much each radius outweighs the next one, in nats; below the likely radius if there is one.
         centre_share: The part of epsilon that finds the centre.
         radius_share: The part of epsilon that finds the radius.
         allow_large_delta: Whether a delta of 1 / (number of rows) or more is accepted.
@@ -80,7 +86,8 @@ class ClippedMean:
     epsilon: Fraction
     delta: Fraction | None = None  # of the noise of the mean, if it is to be Gaussian
     public_rows: int | None = None  # the public number of rows, under replace-one
-    beyond: Fraction | None = None  # rows outside; enough for the choice of a radius to be sure, if left out
+    likely_radius: Fraction | None = None  # public, in units of the data
+    preference: Fraction = Fraction(1, 2)  # e^-preference is the weight of a radius over that of the one before
     centre_share: Fraction = Fraction(1, 20)  # of epsilon
     radius_share: Fraction = Fraction(1, 10)
     allow_large_delta: bool = False  # of 1 / size or more
@@ -102,8 +109,8 @@ class ClippedMean:
             raise InvalidParameter(
                 "centre_share and radius_share must add up to less than 1: the rest of the budget is for the mean"
             )
-        sure = _SURE / (self.epsilon * self.radius_share)
-        settle(self, beyond=sure if self.beyond is None else nonnegative(self.beyond, name="beyond"))
+        likely = None if self.likely_radius is None else positive(self.likely_radius, name="likely_radius")
+        settle(self, likely_radius=likely, preference=nonnegative(self.preference, name="preference"))
         _ = [self._mean(self._within(self.grid.middle, radius)) for radius in self.radii]  # Refuses what fits no noise.
 
     @property
@@ -143,7 +150,46 @@ class ClippedMean:
 
     @property
     def _factor(self) -> Fraction:
-        return self.epsilon * self.radius_share / 2
+        """What scores are multiplied by: one row moves all of them the same way, by 1 at most."""
+        return selection_factor(epsilon=self.epsilon * self.radius_share, sensitivity=1, monotone=True)
+
+    @property
+    def _nats(self) -> list[Fraction]:
+        """The public preference against each radius, in nats."""
+        if self.likely_radius is None:
+            return [place * self.preference for place in range(len(self.radii))]
+        likely = bisect_left(self.radii, self.likely_radius / self.grid.step)
+        below = [-min(likely - place, _NEAR) * self.preference for place in range(likely + 1)]
+        beyond = [_UNLIKELY + place * _RESERVE for place in range(1, len(self.radii) - likely)]
+        return (below + beyond)[: len(self.radii)]
+
+    def most_beyond(self, chance: Number) -> float:
+        """Return a number of rows such that more are left out with this probability at most, whatever the data.
+
+        The largest radius leaves out nothing, so one that leaves out k rows is at most e^-(k epsilon_2) times its share
+        of the prior over that of the largest as likely. Add this up over all radii.
+
+        Args:
+            chance: How often more rows may be left out.
+
+        Returns:
+            The number of rows.
+
+        Raises:
+            InvalidParameter: If `chance` is not between 0 and 1.
+
+        Examples:
+            >>> grid = dp.mechanisms.Grid.between(0, 10**6, step=1)
+            >>> shares = {"centre_share": "1/40", "radius_share": "1/10", "likely_radius": 50_000}
+            >>> mechanism = dp.adaptive.ClippedMean(
+            ...     grid=grid, relation=dp.Relation.ADD_REMOVE, epsilon=1, **shares
+            ... )
+            >>> round(mechanism.most_beyond("0.01"))
+            167
+        """
+        nats = [float(nat) for nat in self._nats]
+        odds = math.fsum(math.exp(nats[-1] - nat) for nat in nats) / float(read_share(chance, name="chance"))
+        return math.log(odds) / float(self._factor)
 
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Fraction]:
         """Charge, find the bounds, average within them."""
@@ -185,11 +231,9 @@ class ClippedMean:
         return outcomes.map(listed, lambda sums: (middle, radius, sums))
 
     def _scores(self, column: Data, middle: int, *, weight: Fraction = Fraction(1)) -> list[Fraction]:
-        wanted = self.beyond or Fraction(0)
         distances = np.sort(np.abs(self.grid.indices(column) - middle))
         beyond = distances.size - np.searchsorted(distances, self.radii, side="right")
-        prior = _PREFERENCE / self._factor
-        return [-abs(rows * weight - wanted) - place * prior for place, rows in enumerate(beyond.tolist())]
+        return [-rows * weight - nat / self._factor for rows, nat in zip(beyond.tolist(), self._nats, strict=True)]
 
     def _within(self, middle: int, radius: int) -> Grid:
         """Return the part of the grid that is not farther away from the centre."""

@@ -21,13 +21,14 @@ from discreet.mechanisms.release import Release
 from discreet.mechanisms.sparse_vector import AboveThreshold
 from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
-from discreet.mechanisms.variance import Variance
+from discreet.mechanisms.variance import Covariance, Variance
 from discreet.mechanisms.vector_mean import VectorMean
 
 __all__ = [
     "AboveThreshold",
     "CorrelatedGaussian",
     "Count",
+    "Covariance",
     "DiscreteGaussian",
     "Exponential",
     "Gaussian",

@@ -29,6 +29,7 @@ __all__ = [
     "Grid",
     "compact",
     "exact_number",
+    "exact_product_sum",
     "exact_square_sum",
     "exact_sum",
     "nearest_float",
@@ -311,6 +312,13 @@ def exact_square_sum(indices: NDArray[np.int64]) -> int:
     """Add the squares of whole numbers of at most 2^52 in size, by two digits of 26 bits each."""
     high, low = indices >> 26, indices & ((1 << 26) - 1)
     return (exact_sum(high * high) << 52) + (exact_sum(high * low) << 27) + exact_sum(low * low)
+
+
+def exact_product_sum(one: NDArray[np.int64], other: NDArray[np.int64]) -> int:
+    """Add the products of whole numbers of at most 2^52 in size, row by row, by two digits of 26 bits each."""
+    (high, low), (above, below) = ((part >> 26, part & ((1 << 26) - 1)) for part in (one, other))
+    middle = exact_sum(high * below) + exact_sum(low * above)
+    return (exact_sum(high * above) << 52) + (middle << 26) + exact_sum(low * below)
 
 
 def wide(array: NDArray[Any]) -> NDArray[np.object_]:

@@ -22,10 +22,10 @@ from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation
 
-__all__ = ["Proportion"]
+__all__ = ["HALVES", "Proportion", "truths"]
 
 # With steps of one half the middle is a grid point, and a row is exactly one step away from it.
-_HALVES = Grid(low=Fraction(0), high=Fraction(1), step=Fraction(1, 2), default=Fraction(0))
+HALVES = Grid(low=Fraction(0), high=Fraction(1), step=Fraction(1, 2), default=Fraction(0))
 
 
 @final
@@ -68,7 +68,7 @@ class Proportion:
     @property
     def _mean(self) -> Mean:
         return Mean(
-            grid=_HALVES,
+            grid=HALVES,
             relation=self.relation,
             noise=self.noise,
             public_rows=self.public_rows,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any, Protocol, TypeAlias, final
 
 import numpy as np
@@ -18,14 +18,20 @@ from discreet.mechanisms.grid import compact, wide
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 
 __all__ = [
+    "FULLY",
     "MeasuredNoise",
     "NoiseInUnits",
     "NoiseLaw",
+    "Pair",
     "ceiling",
     "clipped",
+    "comoment_ends",
+    "correlation_ends",
+    "correlations",
     "half_width",
     "quotient_ends",
     "reach_of_sum",
+    "survival",
 ]
 
 NoiseLaw: TypeAlias = DiscreteLaplaceLaw | RoundedGaussianLaw
@@ -110,6 +116,16 @@ def clipped(pair: Pair, low: Fraction, high: Fraction) -> Pair:
     return compact(over), compact(under)
 
 
+def clipped_ends(ends: tuple[Pair, Pair], low: Fraction, high: Fraction) -> tuple[Pair, Pair]:
+    """Move ends to where the exact quotient surely is; all of that where they miss it: one point would look certain."""
+    (first, of_first), (last, of_last) = ((wide(over), wide(under)) for over, under in ends)
+    misses = (last * low.denominator < low.numerator * of_last) | (first * high.denominator > high.numerator * of_first)
+    return (
+        clipped(_where(misses, _ratio(first, low), (first, of_first)), low, high),
+        clipped(_where(misses, _ratio(last, high), (last, of_last)), low, high),
+    )
+
+
 def _ratio(like: Array, value: Fraction) -> Pair:
     return np.full_like(like, value.numerator), np.full_like(like, value.denominator)
 
@@ -170,6 +186,78 @@ def _or_anything(end: Pair, known: Array, limit: int) -> Pair:
     return compact(over), compact(under)
 
 
+# --- pairs: The interval of a covariance and of a correlation, from boxes around noisy sums. ---
+
+
+Ends: TypeAlias = tuple[Array, Array]  # the lower and the upper end of whole numbers, row by row
+FULLY = 10**9  # A correlation of one: correlations are told in whole parts of it.
+
+
+def comoment_ends(products: Ends, first: Ends, second: Ends | None, count: Ends) -> tuple[Pair, Pair]:
+    """Enclose P / N - (X / N) (Y / N), all four within boxes of whole numbers and N from 1 on; without Y it is X.
+
+    Theorem     For t = 1 / N it is P t - X Y t^2: rising in P and falling in the product X Y, so its largest value
+                over the box is that of the largest P and the least product, a parabola in t, at an end or its top.
+    """
+    least, most = _squares(first) if second is None else _products(first, second)
+    above = _largest_value(products[1], least, count)
+    over, under = _largest_value(-products[0], -most, count)
+    return (-over, under), above
+
+
+def _products(first: Ends, second: Ends) -> Ends:
+    corners = [one * other for one, other in product(first, second)]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+
+def _squares(ends: Ends) -> Ends:
+    low, high = ends
+    outside = np.maximum(np.maximum(low, -high), 0)
+    return outside**2, np.maximum(abs(low), abs(high)) ** 2
+
+
+def _largest_value(slope: Array, bend: Array, count: Ends) -> Pair:
+    """Return the largest slope t - bend t^2 with 1 / t between two numbers."""
+    fewest, most = count
+    one, other = ((slope * many - bend, many * many) for many in (fewest, most))
+    best = _where(np.asarray(one[0] * other[1] >= other[0] * one[1], np.bool_), one, other)
+    top = np.asarray((bend > 0) & (slope > 0) & (2 * bend >= fewest * slope) & (2 * bend <= most * slope), np.bool_)
+    return _where(top, (slope * slope, np.where(top, 4 * bend, 1)), best)
+
+
+def correlation_ends(covariance: tuple[Pair, Pair], one: tuple[Pair, Pair], other: tuple[Pair, Pair]) -> Ends:
+    """Enclose c / sqrt(v w) by the ends of c, v and w, in parts of `FULLY`; all of it where a spread may be none.
+
+    A covariance above zero is divided by the least spreads for the upper end and by the largest for the lower one.
+    """
+    rising = [np.asarray(end[0] > 0, np.bool_) for end in covariance]
+    below = [_where(rising[0], spread[1], spread[0]) for spread in (one, other)]
+    above = [_where(rising[1], spread[0], spread[1]) for spread in (one, other)]
+    low = _row_by_row(_correlation, covariance[0], *below, -1)
+    return low, _row_by_row(_correlation, covariance[1], *above, 1)
+
+
+def correlations(covariance: Pair, one: Pair, other: Pair) -> Array:
+    """Return c / sqrt(v w) in parts of `FULLY`, between its limits; zero where a spread is not above zero."""
+    return _row_by_row(_correlation, covariance, one, other, 0)
+
+
+def _row_by_row(function: Callable[..., int], *parts: Any) -> Array:
+    *pairs, side = parts
+    listed = [array.tolist() for pair in pairs for array in pair]
+    return compact(np.array([function(*row, side) for row in zip(*listed, strict=True)], dtype=object))
+
+
+def _correlation(c: int, c_under: int, v: int, v_under: int, w: int, w_under: int, side: int) -> int:
+    """Return c / sqrt(v w), rounded down for the side -1, up for 1, towards zero for 0; the limit if a spread is 0."""
+    if v <= 0 or w <= 0:
+        return side * FULLY
+    size = math.isqrt(c * c * v_under * w_under * FULLY**2 // (c_under * c_under * v * w))
+    away = side != 0 and (c > 0) == (side > 0)
+    size = min(FULLY, size + 1 if away else size)
+    return size if c > 0 else -size
+
+
 # --- combined ---
 # How far noise on two numbers together moves what is computed from both: the law of c X + d Y, tail by tail.
 #
@@ -224,7 +312,7 @@ def _of_two(a: Fraction, x: NoiseLaw, b: Fraction, y: NoiseLaw, confidence: Frac
 def _outside(a: float, x: NoiseLaw, b: float, y: NoiseLaw, *, room: float) -> Callable[[int], float]:
     """Return a function that bounds P[|a X + b Y| > t]; `room` is more than floats are off by near whole numbers."""
     places, masses = _listed(x)
-    upper_y = _survival(y)
+    upper_y = survival(y)
 
     def outside(t: int) -> float:
         near, far = (t - a * places) / b, (t + a * places) / b
@@ -235,9 +323,9 @@ def _outside(a: float, x: NoiseLaw, b: float, y: NoiseLaw, *, room: float) -> Ca
 
 def _listed(law: NoiseLaw) -> tuple[Floats, Floats]:
     """List sizes of noise with their chances, both signs together: zero, then buckets by their far ends."""
-    survival, reach = _survival(law), _reach(law)
+    upper, reach = survival(law), _reach(law)
     ends = np.arange(reach + 1.0) if reach < _LISTED else np.unique(np.rint(np.linspace(0, reach, _LISTED)))
-    beyond = survival(ends)
+    beyond = upper(ends)
     masses = np.concatenate(([1 - 2 * beyond[0]], 2 * (beyond[:-1] - beyond[1:])))
     return ends, masses
 
@@ -251,7 +339,7 @@ def _reach(law: NoiseLaw) -> int:
     )
 
 
-def _survival(law: NoiseLaw) -> Callable[[Floats], Floats]:
+def survival(law: NoiseLaw) -> Callable[[Floats], Floats]:
     """Return P[X > k] for arrays of whole numbers."""
     if isinstance(law, DiscreteLaplaceLaw):
         rate = 1 / float(law.scale)

@@ -236,8 +236,8 @@ class Release(Generic[T]):
         """Enclose the exact answer, or each cell of it by itself; refuse where nothing honest can be said."""
         found = self.accuracy.interval(self.value, read_confidence(confidence))
         if isinstance(self.value, tuple):
-            return tuple((self._inside(low), self._inside(high)) for low, high in found)
-        return self._inside(found[0]), self._inside(found[1])
+            return tuple(self._within(low, high) for low, high in found)
+        return self._within(found[0], found[1])
 
     def plus_minus(self, confidence: Number = _CONFIDENCE) -> Any:
         """Return the larger distance from the value to the ends of the interval, or one for each cell."""
@@ -282,6 +282,14 @@ class Release(Generic[T]):
             return self.cost
         limit = "" if self.max_rows is None else f", of whom at most {self.max_rows} rows count"
         return f"{self.cost} for one {escaped(self.unit)}{limit.replace('1 rows count', '1 row counts')}"
+
+    def _within(self, low: Any, high: Any) -> tuple[Any, Any]:
+        """Move both ends to where the answer surely is; all of that if they miss it: one point would look certain."""
+        first, last = self._inside(low), self._inside(high)
+        least, most = self.limits
+        if first != last or low == high or least is None or most is None:
+            return first, last
+        return (least, most) if isinstance(first, Fraction) else (int(least), int(most))
 
     def _inside(self, number: Any) -> Any:
         low, high = self.limits

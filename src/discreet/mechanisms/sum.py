@@ -20,7 +20,16 @@ from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
-__all__ = ["Sum", "centre_of", "centred_reach", "centred_step", "centred_sum_query", "centred_values", "sum_query"]
+__all__ = [
+    "Sum",
+    "centre_of",
+    "centred_ends",
+    "centred_reach",
+    "centred_step",
+    "centred_sum_query",
+    "centred_values",
+    "sum_query",
+]
 
 _FEW = 64  # Steps; with so few, half a step beside the middle would be noise that can be spared.
 
@@ -127,13 +136,19 @@ def centred_reach(grid: Grid) -> int:
     return max(_parts(grid) * grid.last - middle, middle - _parts(grid) * grid.first)
 
 
-def centred_sum_query(grid: Grid) -> BoundedQuery:
-    """The sum of distances from the middle, in centred steps, under add-remove."""
+def centred_sum_query(grid: Grid, relation: Relation = Relation.ADD_REMOVE) -> BoundedQuery:
+    """The sum of distances from the middle, in centred steps."""
+    size = centred_reach(grid) if relation is Relation.ADD_REMOVE else _parts(grid) * grid.width
     return BoundedQuery(
         evaluate=lambda data: (exact_sum(centred_values(grid, data)),),
-        sensitivity=Sensitivity.scalar(centred_reach(grid)),
-        relation=Relation.ADD_REMOVE,
+        sensitivity=Sensitivity.scalar(size),
+        relation=relation,
     )
+
+
+def centred_ends(grid: Grid) -> tuple[int, int]:
+    """Return the least and the largest distance from the middle, in centred steps."""
+    return _parts(grid) * grid.first - _middle(grid), _parts(grid) * grid.last - _middle(grid)
 
 
 def _parts(grid: Grid) -> int:

@@ -186,7 +186,7 @@ def _cells(row: Any, dimension: int) -> list[object]:
     """Read one row by a total rule: an error would tell that somebody's row is none."""
     try:
         cells = list(row)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - as said
         cells = []
     return cells if len(cells) == dimension else [0] * dimension
 

@@ -153,7 +153,7 @@ def _cells(record: Any, width: int) -> list[object]:
     """Read one record; an error would tell that somebody's record is none."""
     try:
         cells = list(record)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - as said
         cells = []
     return cells if len(cells) == width else [None] * width
 

@@ -21,7 +21,9 @@ from discreet.statistics.one_call import (
     sum,
     top_k,
 )
-from discreet.statistics.regressions import regression
+from discreet.statistics.population_means import difference, two_sample_test
+from discreet.statistics.regressions import correlation, covariance, regression
+from discreet.statistics.table_tests import fit_test, independence_test
 
 __all__ = [
     "Comparison",
@@ -30,8 +32,13 @@ __all__ = [
     "ModeComparison",
     "as_column",
     "compare",
+    "correlation",
     "count",
+    "covariance",
+    "difference",
+    "fit_test",
     "histogram",
+    "independence_test",
     "mean",
     "median",
     "mode",
@@ -47,6 +54,7 @@ __all__ = [
     "std",
     "sum",
     "top_k",
+    "two_sample_test",
     "variance",
     "vector_mean",
 ]

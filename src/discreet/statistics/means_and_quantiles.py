@@ -38,6 +38,7 @@ from discreet.statistics.chooser_inputs import ChooserInputs
 from discreet.statistics.expected import Expected
 from discreet.statistics.mean_methods import ClampedMean
 from discreet.statistics.method_choice import AUTO, SHARE, answer_by, mean_methods, rank_methods
+from discreet.statistics.population_means import PopulationMean, of_population
 from discreet.statistics.rank_methods import ExponentialQuantile
 
 __all__ = ["mean", "median", "quantile", "quantiles", "std", "variance", "vector_mean"]
@@ -63,6 +64,7 @@ def mean(
     method: str = AUTO,
     expected: Expected | None = None,
     choice_share: Number = SHARE,
+    population: bool = False,
     session: Payer | None = None,
     unit: Any = None,
     max_rows: int | None = None,
@@ -95,12 +97,14 @@ def mean(
         method: How to answer, see above.
         expected: What the data may look like, from public knowledge; it guides the choice of a method.
         choice_share: The part of epsilon that "paid" spends on the choice of a method.
+        population: Whether the interval is for the mean of what the rows were drawn from, independently; a fifth of the
+            budget then pays for a sum of squares, which tells how far they are spread.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
         unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
         max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
 
     Returns:
-        The noisy mean, with an interval for the mean of the clamped values.
+        The noisy mean, with an interval for the mean of the clamped values, or with `population` of their law.
 
     Raises:
         Refused: If there are no bounds: they must not be read from the data.
@@ -124,9 +128,12 @@ def mean(
             epsilon=epsilon, delta=delta, rho=rho, public_rows=people, allow_large_delta=allow_large_delta, whom=whom
         )
         _check_method(method, rho)
-        mechanism = Mean(grid=grid, relation=relation, noise=noise, public_rows=size, count_share=share)
+        kind = PopulationMean if of_population(population, whom) else Mean
+        mechanism = kind(grid=grid, relation=relation, noise=noise, public_rows=size, count_share=share)
         found = answer(mechanism, column, session=session, purpose="mean", noise=noise, whom=whom)
         return replace(found, method=ClampedMean.name)
+    if of_population(population, whom):
+        raise InvalidParameter(f'population=True goes with method="{ClampedMean.name}" only')
     if whom is not None:
         raise Refused(
             f'with unit=… a mean is "{ClampedMean.name}"',
@@ -493,12 +500,7 @@ def _with_interval(
     whom: UnitRows | None,
 ) -> Release[Any]:
     """Release a quantile with an interval, which goes with one method only."""
-    if population and whom is not None and whom.max_rows > 1:
-        raise Refused(
-            "with several rows of a unit there is no interval for a population",
-            reason="rows of one unit are no independent draws, which the interval counts on",
-            way_out="leave population out, or keep one row of each unit: max_rows=1",
-        )
+    of_population(population, whom)
     if method not in (AUTO, ExponentialQuantile.name):
         raise InvalidParameter(
             f'confidence=… and population=… go with method="{ExponentialQuantile.name}" only: the others have no '

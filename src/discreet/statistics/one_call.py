@@ -24,7 +24,7 @@ from discreet.mechanisms.histogram import Histogram, bin_counts, canonical, read
 from discreet.mechanisms.local_protocol import estimate
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
-from discreet.mechanisms.proportion import Proportion
+from discreet.mechanisms.proportion import HALVES, Proportion, truths
 from discreet.mechanisms.randomized_response import RandomizedResponse
 from discreet.mechanisms.release import Release
 from discreet.mechanisms.sum import Sum
@@ -41,6 +41,7 @@ from discreet.statistics.budget_and_payment import (
 )
 from discreet.statistics.method_choice import AUTO
 from discreet.statistics.mode_choice import TestedMode, mode_facts, mode_method
+from discreet.statistics.population_means import PopulationMean, of_population
 
 __all__ = [
     "count",
@@ -116,6 +117,7 @@ def proportion(
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     count_share: Number = Fraction(1, 2),
+    population: bool = False,
     session: Payer | None = None,
     unit: Any = None,
     max_rows: int | None = None,
@@ -133,6 +135,8 @@ def proportion(
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         count_share: The part of the budget that pays for the number of rows, under add-remove.
+        population: Whether the interval is for the share in what the rows were drawn from, independently; it costs
+            nothing more.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
         unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
         max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
@@ -160,9 +164,13 @@ def proportion(
         allow_large_delta=allow_large_delta,
         whom=whom,
     )
-    mechanism = Proportion(
-        relation=relation, noise=noise, public_rows=size, count_share=exact(count_share, name="count_share")
-    )
+    share = exact(count_share, name="count_share")
+    if of_population(population, whom):
+        drawn = PopulationMean(
+            grid=HALVES, relation=relation, noise=noise, public_rows=size, count_share=share, binary=True
+        )
+        return answer(drawn, column, session=session, purpose="proportion", noise=noise, prepare=truths, whom=whom)
+    mechanism = Proportion(relation=relation, noise=noise, public_rows=size, count_share=share)
     return answer(mechanism, column, session=session, purpose="proportion", noise=noise, whom=whom)
 
 

@@ -1,4 +1,4 @@
-"""Linear regression on bounded columns."""
+"""Several bounded columns together: linear regression, covariances and correlations."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_row
 from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact
-from discreet.frames.column import as_column, column_of, reader_for, taken
+from discreet.frames.column import Column, as_column, column_of, reader_for, taken
 from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import declared_rows, rows_if_public, small_delta
 from discreet.mechanisms.release import Release
+from discreet.mechanisms.variance import Covariance, correlation_of
 from discreet.privacy.payer import Payer, Price, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.adassp import AdaSSP
@@ -27,9 +28,9 @@ from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns, record_columns
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.schema.columns import Bounds
-from discreet.statistics.budget_and_payment import noise_from
+from discreet.statistics.budget_and_payment import grid_from, noise_from, paid_for, quoted
 
-__all__ = ["AUTO_METHOD", "METHODS", "regression", "worth_rounds"]
+__all__ = ["AUTO_METHOD", "METHODS", "correlation", "covariance", "regression", "worth_rounds"]
 
 Method: TypeAlias = Literal["auto", "refined", "noisy_statistics", "adassp", "tukey"]
 Regression: TypeAlias = RefinedRegression | NoisyStatistics | AdaSSP | TukeyRegression
@@ -219,3 +220,180 @@ def _record(row: Any, response: object) -> list[object] | None:
         return [*row, response]
     except TypeError:
         return None
+
+
+# --- pairs: Covariances and correlations of several columns, in one release. ---
+
+
+def covariance(
+    table: Any,
+    *,
+    relation: Relation | str,
+    bounds: Sequence[Bounds] | Mapping[str, Bounds] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    public_rows: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Release the matrix of covariances (divisor n) of several columns, each value clamped to the bounds of its column.
+
+    All of them come from one release, with one price: under add-remove from noisy sums of products, squares and values
+    and one noisy count; under replace-one from one noisy number a pair. What is missing counts as the middle of its
+    bounds. The matrix has noise, so an eigenvalue near zero may be below it.
+
+    Args:
+        table: The private rows: a table of pandas, polars or Arrow, a two-dimensional array, a mapping of names to
+            columns, or a list of rows.
+        relation: The neighbouring relation.
+        bounds: The public bounds of every column, pairs or declarations, in order or by name.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
+
+    Returns:
+        The matrix row by row, with an interval for each cell; `as_dict` names them, "age, income", and
+        `numpy.reshape(release.estimate, (d, d))` is the matrix of d columns.
+
+    Raises:
+        Refused: If there are no bounds, which must not be read from the data, or they do not fit the columns.
+        InvalidParameter: If the table has fewer than two columns, or bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> rows = [[i % 10, 2 * (i % 10)] for i in range(5000)]
+        >>> release = dp.covariance(rows, bounds=[(0, 10), (0, 20)], relation=dp.Relation.REPLACE_ONE, epsilon=2)
+        >>> len(release.value), abs(release.value[1] - 16.5) < 2
+        (4, True)
+    """
+    relation = read_relation(relation)
+    whom = unit_rows(unit, max_rows, relation)
+    names, first, width, read = _pairs_reader(table)
+    pairs = bounds_in_order(bounds, names)
+    if pairs is None or width not in (None, len(pairs)):
+        raise Refused(
+            "this needs bounds=[(low, high), …], a pair for each column, none of them read from the data",
+            reason="the noise must hide the largest change that one row can make",
+            way_out="take them from what is publicly known, in the order of the columns or by their names",
+        )
+    size = rows_if_public(first, relation)
+    noise = noise_from(
+        epsilon=epsilon,
+        delta=delta,
+        rho=rho,
+        public_rows=declared_rows(public_rows, size),
+        allow_large_delta=allow_large_delta,
+        whom=whom,
+    )
+    grids = tuple(grid_from(pair, step=None, missing=None) for pair in pairs)
+    mechanism = Covariance(grids=grids, relation=relation, noise=noise, public_rows=size)
+    with paid_for(whom, session, mechanism, purpose="covariance"):
+        release = quoted(mechanism.release(_counted_rows(read(), whom)), noise, whom, session)
+        shown = [f"column {place}" for place in range(1, len(grids) + 1)] if names is None else list(map(str, names))
+        return replace(release, labels=tuple(f"{one}, {other}" for one in shown for other in shown))
+
+
+def correlation(
+    table: Any,
+    *,
+    relation: Relation | str,
+    bounds: Sequence[Bounds] | Mapping[str, Bounds] | None = None,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    rho: Number | None = None,
+    public_rows: int | None = None,
+    allow_large_delta: bool = False,
+    session: Payer | None = None,
+    unit: Any = None,
+    max_rows: int | None = None,
+) -> Release[tuple[Fraction, ...]]:
+    """Release the matrix of correlations of several columns: covariances over the roots of variances, for free.
+
+    Each interval has the noise of all numbers behind its cell. A cell is zero where a released variance is not above
+    zero, and its interval is then from -1 to 1: nothing is known.
+
+    Args:
+        table: The private rows: a table of pandas, polars or Arrow, a two-dimensional array, a mapping of names to
+            columns, or a list of rows.
+        relation: The neighbouring relation.
+        bounds: The public bounds of every column, pairs or declarations, in order or by name.
+        epsilon: What to spend. Alone it buys Laplace noise, with `delta` Gaussian noise.
+        delta: The delta that goes with epsilon.
+        rho: What to spend of zero-concentrated privacy, instead of epsilon; it buys Gaussian noise.
+        public_rows: The public number of rows, against which delta is checked.
+        allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
+        session: Who pays, a `Ledger` or a `Session`; it is charged before the data is read. Nobody if not said.
+        unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
+        max_rows: How many rows of a unit count at most, drawn in secret; 1 if not said. Noise grows with it.
+
+    Returns:
+        The matrix row by row, ones on its diagonal, with an interval for each cell.
+
+    Raises:
+        Refused: If there are no bounds, which must not be read from the data, or they do not fit the columns.
+        InvalidParameter: If the table has fewer than two columns, or bounds or budget are out of range.
+        BudgetExceeded: If `session` cannot pay; nothing is read.
+
+    Examples:
+        >>> rows = [[i % 10, 2 * (i % 10)] for i in range(5000)]
+        >>> release = dp.correlation(rows, bounds=[(0, 10), (0, 20)], relation=dp.Relation.REPLACE_ONE, epsilon=2)
+        >>> release.value[0], release.value[1] > 0.8
+        (Fraction(1, 1), True)
+    """
+    return correlation_of(
+        covariance(
+            table,
+            relation=relation,
+            bounds=bounds,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            public_rows=public_rows,
+            allow_large_delta=allow_large_delta,
+            session=session,
+            unit=unit,
+            max_rows=max_rows,
+        )
+    )
+
+
+def _pairs_reader(table: Any) -> tuple[Sequence[Any] | None, Any, int | None, Callable[[], Any]]:
+    """Return names, what has a length, how many columns there are, and what reads them later; no value is looked at.
+
+    Names and the number of columns are None for a list of rows.
+    """
+    names: Sequence[Any] | None
+    if isinstance(table, Mapping):
+        names, columns = tuple(table), list(table.values())
+    elif is_table(table) or (isinstance(table, np.ndarray) and table.ndim == 2):
+        names, columns = column_names(table), list(table_columns(table))
+    elif isinstance(table, (list, tuple)):
+        return None, table, None, lambda: table
+    else:
+        raise InvalidParameter(
+            "the rows must be a table of pandas, polars or Arrow, a two-dimensional array, a mapping of names to "
+            f"columns, or a list of rows, not {type(table).__name__}"
+        )
+    if len(columns) < 2:
+        raise InvalidParameter("covariances are of two columns or more")
+    readers = [reader_for(column) for column in columns]
+    return names, columns[0], len(columns), lambda: [read(one) for read, one in zip(readers, columns, strict=True)]
+
+
+def _counted_rows(rows: Any, whom: UnitRows | None) -> Any:
+    """Return the rows that count, by columns if they came so. This is private."""
+    if whom is None:
+        return rows
+    if rows and all(isinstance(part, Column) for part in rows):
+        kept = whom.kept(len(rows[0]))
+        return [taken(column, kept) for column in rows]
+    kept = whom.kept(len(rows))
+    return rows if isinstance(kept, slice) else [rows[place] for place in kept]
