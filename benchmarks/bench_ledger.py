@@ -20,6 +20,8 @@ from benchmarks.environments import ROOT
 from benchmarks.results import Goal, Results, gather
 from benchmarks.table import MISSING, Table, number
 from discreet.ledger import Account, Budget, Ledger
+from discreet.ledger.charge_record import facts_of
+from discreet.ledger.requests import ChargeRequest
 from discreet.privacy.events import PureDP
 from discreet.privacy.relation import Relation
 
@@ -29,7 +31,12 @@ ADD: Final = Relation.ADD_REMOVE
 WRITERS: Final = 64
 ONE_WRITER: Final = "one writer, (ε, δ)"
 MANY: Final = f"{WRITERS} processes, (ε, δ)"
-GOALS: Final = {ONE_WRITER: 1500, MANY: 500}
+THREADS: Final = 16
+IN_THREADS: Final = f"{THREADS} threads of one process, (ε, δ)"
+OPENED: Final = "open a long record, entries"
+LONG: Final = 1_000_000  # entries of it; a twentieth of that if quick
+GOALS: Final = {ONE_WRITER: 1500, IN_THREADS: 3000, MANY: 500, OPENED: LONG // 5}  # a second
+EACH: Final = 1000  # charges to a transaction of the long record
 SECONDS: Final = 3.0  # each job and turn, at most
 TINY: Final = PureDP("1e-9")
 BUDGETS: Final = {"pure": Budget(1), "(ε, δ)": Budget(1, "1e-6")}
@@ -66,8 +73,10 @@ def _jobs(folder: Path, count: int) -> dict[str, Callable[[], dict[str, Any]]]:
         "one writer, (ε, δ), every event new": lambda: _one_writer(folder, BUDGETS["(ε, δ)"], count, _fresh),
         "one writer, charge and store an answer": lambda: _one_writer(folder, BUDGETS["(ε, δ)"], count, _answered),
         "in memory, (ε, δ)": lambda: _in_memory(count),
+        IN_THREADS: lambda: writers(_new(folder), THREADS, max(1, 3 * count // THREADS), threads=True),
         MANY: lambda: writers(_new(folder), WRITERS, max(1, 5 * count // WRITERS)),
         "open and verify, entries": lambda: _verified(folder, 2 * count),
+        OPENED: lambda: _opened(folder / "long", LONG if count > 200 else LONG // 20),
     }
     return jobs
 
@@ -147,6 +156,31 @@ def _verified(folder: Path, count: int) -> dict[str, Any]:
     return {"per_second": made / seconds, "cpu_us": (time.process_time() - cpu) / made * 1e6, "count": made}
 
 
+def _opened(path: Path, count: int) -> dict[str, Any]:
+    """Open a record that was made once, of charges, with checkpoints as they come: all of it is hashed."""
+    if not path.exists():
+        _fill(path, count)
+    start, cpu = time.perf_counter(), time.process_time()
+    Ledger.open(path, _account(BUDGETS["(ε, δ)"])).close()
+    seconds = time.perf_counter() - start
+    return {"per_second": count / seconds, "cpu_us": (time.process_time() - cpu) / count * 1e6, "count": count}
+
+
+def _fill(path: Path, count: int) -> None:
+    """Charge as usual, but for the flushes: many charges to a transaction."""
+    facts = facts_of(
+        TINY, ADD, purpose="benchmark", principal="analyst", project="project", idempotency_key=None, plan=None,
+        version=None,
+    )  # fmt: skip
+    asked = ChargeRequest("people", TINY, facts, "row", ())
+    with Ledger.open(path, _account(BUDGETS["(ε, δ)"])) as ledger:
+        for _ in range(0, count, EACH):
+            with ledger._store.writing() as rows:
+                for _ in range(EACH - 1):
+                    asked.decide(rows)
+            _same(ledger, 0)
+
+
 def _new(folder: Path) -> Path:
     return folder / f"ledger-{time.time_ns()}"
 
@@ -212,7 +246,10 @@ def table(results: Results) -> Table:
         remarks=(
             "A charge forces two writes to disk before it returns: the commit and the anchor. The first two rows are "
             "what the disk allows. The best of three turns each; every turn starts with a new file.",
-            "With many processes, none of them loses a charge: the ledger holds as many as were told.",
+            "With many processes or threads, none loses a charge: the ledger holds as many as were told. What threads "
+            "ask while one writes is committed together.",
+            f"The long record has {LONG:,} charges. An opening hashes all of it, and adds up what came since the last "
+            "checkpoint.",
             *results.missing(),
         ),
     )

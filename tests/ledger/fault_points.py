@@ -22,7 +22,7 @@ from functools import partial
 from pathlib import Path
 
 from discreet.errors import AnswerFailed, DiscreetError
-from discreet.ledger import Account, Budget, Ledger, sqlite_store
+from discreet.ledger import Account, Budget, Ledger, sqlite_store, verify_chain
 from discreet.ledger.charge_record import ReadClaim, StoredAnswer
 from discreet.ledger.sqlite_store import FileStore, SqliteRows
 from discreet.privacy import PureDP
@@ -43,7 +43,8 @@ KINDS = {
     "power off, some lost": (6, 1),
     "power off, others lost": (6, 2),
 }
-sqlite_store._CHECKPOINT = 3  # So that checkpoints are among the points.
+sqlite_store._CHECKPOINT = 3  # So that checkpoints of the log are among the points, and those of the sums.
+sqlite_store.CHECKPOINT_EVERY = verify_chain.CHECKPOINT_EVERY = 5  # type: ignore[misc]
 
 
 def life(path: Path, outlet: int) -> None:

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import multiprocessing
 import os
+import signal
+import sqlite3
+import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 from recorded import Recorded
 
-from discreet.errors import DiscreetError, LedgerDamaged, Refused
-from discreet.ledger import Account, Budget, Ledger
+from discreet.errors import BudgetExceeded, DiscreetError, LedgerDamaged, LedgerUnavailable, Refused
+from discreet.file_locks import try_to_lock
+from discreet.ledger import Account, Budget, Ledger, sqlite_store, store
+from discreet.ledger.anchor import Anchor
+from discreet.ledger.charge_record import Head
 from discreet.ledger.sqlite_store import FileStore, SqliteRows
+from discreet.ledger.store import CommitLine, WaitingRequest
 from discreet.noise.source import _replaced
 from discreet.privacy import PureDP
 from discreet.privacy.relation import Relation
 
 ADD = Relation.ADD_REMOVE
+TINY = PureDP("1e-6")
 
 
 def account(budget: Budget) -> Account:
@@ -91,7 +104,7 @@ def test_processes_spend_exactly_the_budget(quick_folder: Path, capsys: pytest.C
 
 
 @contextmanager
-def unguarded(self: FileStore) -> Iterator[SqliteRows]:
+def unguarded(self: FileStore, **_: Any) -> Iterator[SqliteRows]:
     """Wrong: read the sums, let others run, write the sums."""
     rows = SqliteRows(self._files().connection)
     rows.head()
@@ -100,7 +113,7 @@ def unguarded(self: FileStore) -> Iterator[SqliteRows]:
 
 
 def test_a_ledger_without_exclusive_transactions_is_caught(quick_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FileStore, "writing", unguarded)
+    monkeypatch.setattr(FileStore, "_writing", unguarded)
     # A race may end before two have met: it is begun again until they have.
     assert any(is_damaged_by_a_race(quick_folder / f"ledger {attempt}") for attempt in range(8))
 
@@ -138,6 +151,338 @@ def test_threads_spend_exactly_the_budget(place: str, tmp_path: Path) -> None:
         assert len(made) == len(set(made)) == 100
         assert book.spent().epsilon == 1
         book.verify()
+
+
+# --- group commit: what threads ask while one writes is decided together ---
+
+
+@dataclass
+class Asked:
+    """Requests of threads, of which the first leads and the others wait for it, or for the next one to lead."""
+
+    book: Ledger
+    store: FileStore
+    told: list[int]
+    refused: list[Exception]
+
+    def ask(self, event: PureDP) -> threading.Thread:
+        """Ask from a thread of its own, once that is in line."""
+
+        line, before = self.store._line, self.waiting
+        thread = threading.Thread(target=self.charge, args=(event,))
+        thread.start()
+        wait_until(lambda: bool(line._place) and self.waiting > before)
+        return thread
+
+    def charge(self, event: PureDP) -> None:
+        """Note what is told."""
+        try:
+            self.told.append(self.book.charge(event, relation=ADD, purpose="question").id)
+        except Exception as error:  # noqa: BLE001
+            self.refused.append(error)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for one who leads; -1: nobody does."""
+        return len(self.store._line._queue) - 1
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    ends = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < ends
+        time.sleep(0.001)
+
+
+@pytest.fixture
+def asked(quick_folder: Path) -> Iterator[Asked]:
+    with Ledger.open(quick_folder / "ledger", account(Budget(1))) as book:
+        assert isinstance(book._store, FileStore)
+        yield Asked(book, book._store, [], [])
+
+
+def answered_together(asked: Asked, events: list[PureDP]) -> None:
+    """Let one thread lead and wait for its turn while the others come; then all but the first are one transaction."""
+    with asked.store.turn.lock:
+        threads = [asked.ask(event) for event in events]
+    for thread in threads:
+        thread.join()
+
+
+def test_what_waits_is_decided_in_one_transaction(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    flushes, move = [], Anchor.move
+    monkeypatch.setattr(Anchor, "move", lambda self, head: (flushes.append(head.index), move(self, head))[1])
+    answered_together(asked, [PureDP("0.1")] * 8)
+    assert sorted(asked.told) == list(range(2, 10))
+    assert flushes == [2, 9]
+    asked.book.verify()
+
+
+def test_what_does_not_fit_is_refused_alone(asked: Asked) -> None:
+    answered_together(asked, [PureDP("0.1"), PureDP(2), PureDP("0.2"), PureDP("0.9"), PureDP("0.3")])
+    assert len(asked.told) == 3
+    assert [type(error) for error in asked.refused] == [BudgetExceeded] * 2
+    assert asked.book.spent().epsilon == Fraction(6, 10)
+    asked.book.verify()
+
+
+def told_before_it_is_durable(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> int:
+    """Hold the anchor of a group back; return how many were told meanwhile, of what a crash might lose."""
+    held, move = threading.Event(), Anchor.move
+    writing = threading.Event()
+
+    def moved(self: Anchor, head: Head) -> None:
+        if head.index > 2:
+            writing.set()
+            held.wait(30)
+        move(self, head)
+
+    monkeypatch.setattr(Anchor, "move", moved)
+    with asked.store.turn.lock:
+        threads = [asked.ask(PureDP("0.1")) for _ in range(6)]
+    writing.wait(30)
+    time.sleep(0.1)
+    told = len(asked.told) - 1  # The first was a transaction of its own.
+    held.set()
+    for thread in threads:
+        thread.join()
+    return told
+
+
+def settled_early(self: FileStore, batch: list[WaitingRequest]) -> None:
+    """Wrong: wake whoever waits as soon as it is decided."""
+    with self.writing() as rows:
+        for each in batch:
+            each.settle(each.request.decide(rows))
+            if each is not batch[0]:
+                each.end(None)
+                each.wake()
+                time.sleep(0.01)
+
+
+def test_nobody_is_told_before_the_group_is_durable(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert told_before_it_is_durable(asked, monkeypatch) == 0
+    assert len(asked.told) == 6
+
+
+def test_a_group_that_is_told_before_its_commit_is_caught(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FileStore, "_together", settled_early)
+    assert told_before_it_is_durable(asked, monkeypatch) > 0
+
+
+def test_a_group_that_is_not_anchored_is_told_to_nobody(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(self: Anchor, head: Head) -> None:
+        raise LedgerUnavailable("the anchor could not be written; nothing was released")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Anchor, "move", failing)
+        answered_together(asked, [PureDP("0.1")] * 4)
+    assert asked.told == []
+    assert [type(error) for error in asked.refused] == [LedgerUnavailable] * 4
+    asked.book.verify()
+
+
+def test_an_interrupt_of_the_leader_is_no_interrupt_of_others() -> None:
+    """They are told that nothing was released, and the next one leads."""
+    line, waits, told = CommitLine(), threading.Event(), list[BaseException]()
+
+    def interrupted(batch: list[WaitingRequest]) -> None:
+        waits.wait(30)
+        if batch[0].request == "interrupted":
+            raise KeyboardInterrupt
+        batch[0].settle("decided")
+
+    def ask() -> None:
+        try:
+            line.through("interrupted", interrupted)
+        except BaseException as error:  # noqa: BLE001
+            told.append(error)
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for number, thread in enumerate(threads):
+        thread.start()
+        wait_until(partial(is_in_line, line, number))
+    waits.set()
+    for thread in threads:
+        thread.join(30)
+    kinds = Counter(type(error) for error in told)
+    assert kinds == {KeyboardInterrupt: 2, LedgerUnavailable: 2}  # The second leads the others, who came meanwhile.
+    assert line.through("last", interrupted).decision == "decided"
+
+
+def test_an_interrupt_at_any_line_leaves_nobody_waiting(asked: Asked) -> None:
+    """Interrupt one who leads, then one who waits, at each line of the code of the line."""
+    lines, first = inspect.getsourcelines(CommitLine)
+    hits = 0
+    for line in range(first, first + len(lines)):
+        for waits in (False, True):
+            hits += was_interrupted(asked, line, waits=waits)
+    assert hits > 40
+    assert not asked.store._line._queue
+    assert not asked.store._line._place
+    recorded = {entry.index for entry in asked.book.history() if entry.kind == "charge"}
+    assert set(asked.told) <= recorded
+    assert len(set(asked.told)) == len(asked.told)
+    assert {type(error) for error in asked.refused} <= {LedgerUnavailable}
+    asked.book.verify()
+
+
+def was_interrupted(asked: Asked, line: int, *, waits: bool) -> bool:
+    """Interrupt one thread of several at a line, and see that all others end, and one that comes later."""
+    hit, interrupted = list[int](), threading.Thread(target=lambda: ask_until(asked, line, hit))
+    with asked.store.turn.lock:
+        threads = [asked.ask(TINY)] if waits else []
+        interrupted.start()
+        ends = time.monotonic() + 0.01
+        while interrupted.is_alive() and not asked.waiting and time.monotonic() < ends:
+            time.sleep(0.001)
+        threads += [threading.Thread(target=asked.charge, args=(TINY,)) for _ in range(2)]
+        for thread in threads[-2:]:
+            thread.start()
+    late = threading.Thread(target=asked.charge, args=(TINY,))
+    late.start()
+    for thread in (interrupted, *threads, late):
+        thread.join(30)
+        assert not thread.is_alive()
+    return bool(hit)
+
+
+def ask_until(asked: Asked, line: int, hit: list[int]) -> None:
+    def stop(frame: FrameType, event: str, _: Any) -> Any:
+        if event == "line" and frame.f_lineno == line and not hit:
+            hit.append(line)
+            raise KeyboardInterrupt
+        return stop
+
+    def follow(frame: FrameType, *_: Any) -> Any:
+        return stop if frame.f_code.co_filename == store.__file__ else None
+
+    sys.settrace(follow)
+    with suppress(KeyboardInterrupt):
+        asked.charge(TINY)
+    sys.settrace(None)
+
+
+def test_a_request_that_cannot_be_stored_is_refused_alone(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a text that is longer than sqlite3 takes: who asked at the same time has nothing to do with it."""
+    append = SqliteRows.append
+
+    def limited(self: SqliteRows, head: Head, body: str) -> None:
+        if '"1/7"' in body:
+            raise sqlite3.DataError("string or blob too big")
+        append(self, head, body)
+
+    monkeypatch.setattr(SqliteRows, "append", limited)
+    answered_together(asked, [PureDP("0.1"), PureDP("0.1"), PureDP(Fraction(1, 7)), PureDP("0.1")])
+    assert len(asked.told) == 3
+    assert [type(error) for error in asked.refused] == [LedgerUnavailable]
+    asked.book.verify()
+
+
+def test_what_an_interrupt_leaves_half_closed_is_not_used_again(
+    place: Path | str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Ledger.open(place, account(Budget(1))) as book:
+        opened = book._store._open[0]  # type: ignore[attr-defined]
+        close = type(opened).close
+
+        def interrupted(self: Any) -> None:
+            close(self)
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(opened), "close", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                book._store.drop()  # type: ignore[attr-defined]
+        assert len(spend(book, TINY, 2)) == 2
+        book.verify()
+
+
+def test_an_interrupt_of_a_transaction_locks_nobody_out(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every step of it, also between a lock and the block that lets it go: another connection can write."""
+    lines, first = inspect.getsourcelines(sqlite_store.OpenFiles.locked)
+    begun, start = inspect.getsourcelines(sqlite_store.begun)
+    for line in (*range(first, first + len(lines)), *range(start, start + len(begun))):
+        hit: list[int] = []
+        monkeypatch.setattr(store, "__file__", sqlite_store.__file__)
+        ask_until(asked, line, hit)
+        monkeypatch.undo()
+        other = sqlite3.connect(asked.store.path, timeout=5, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        other.close()
+        lock = os.open(asked.store.path.with_name("ledger.lock"), os.O_RDWR)
+        try_to_lock(lock)
+        os.close(lock)
+        assert spend(asked.book, TINY, 1)
+    asked.book.verify()
+
+
+def is_in_line(line: CommitLine, waiting: int) -> bool:
+    return bool(line._place) and len(line._queue) == waiting + 1
+
+
+def test_a_thread_in_its_own_transaction_does_not_wait_for_itself(asked: Asked) -> None:
+    """Another thread leads and waits for the transaction in which this one asks."""
+    charge = asked.book.charge(PureDP("0.1"), relation=ADD, purpose="question")
+
+    def draw() -> str:
+        asked.ask(PureDP("0.1"))
+        with pytest.raises(Refused, match="inside its own transaction"):
+            asked.book.charge(PureDP("0.1"), relation=ADD, purpose="question")
+        return "42"
+
+    assert asked.book.store(charge, draw) == "42"
+    wait_until(lambda: len(asked.told) == 1)
+    asked.book.verify()
+
+
+def test_a_child_has_none_of_the_threads_that_wait(asked: Asked) -> None:
+    asked.store._line._place["leads"] = WaitingRequest(
+        None
+    )  # as while another thread leads, which a fork leaves behind
+    assert in_child(lambda: len(spend(asked.book, PureDP("0.1"), 3))) == 3
+    asked.store._line._place.clear()
+    assert asked.book.spent().charges == 3
+
+
+def spend_and_tell(path: Path, outlet: int) -> None:
+    """Charge from threads until killed; the world hears of a charge only when the ledger has returned."""
+    with Ledger.open(path, account(Budget(1))) as book, ThreadPoolExecutor(8) as pool:
+
+        def go_on(_: int) -> None:
+            for _ in range(10**6):
+                os.write(outlet, f"{spend(book, TINY, 1)[0]}\n".encode())
+
+        list(pool.map(go_on, range(8)))
+
+
+def killed_after(path: Path, seconds: float) -> set[int]:
+    inlet, outlet = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(inlet)
+            spend_and_tell(path, outlet)
+        finally:
+            os._exit(1)
+    os.close(outlet)
+    with os.fdopen(inlet) as pipe:
+        first = pipe.readline()
+        time.sleep(seconds)
+        os.kill(child, signal.SIGKILL)
+        told = {int(line) for line in [first, *pipe] if line.endswith("\n")}
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.long
+def test_a_killed_process_of_threads_loses_nothing_that_was_told(quick_folder: Path) -> None:
+    place, heard = quick_folder / "ledger", set[int]()
+    for life in range(6):
+        heard |= killed_after(place, 0.01 * life)
+        with Ledger.open(place, account(Budget(1))) as book:
+            assert heard <= {entry.index for entry in book.history() if entry.kind == "charge"}
+    assert len(heard) > 20
 
 
 def test_one_key_in_many_threads_is_charged_and_answered_once(place: Path | str) -> None:

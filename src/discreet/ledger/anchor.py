@@ -6,7 +6,8 @@ never behind anything that a caller was told. If a crash comes between the first
 an entry of which nobody has heard; the next one moves it on.
 
 The file has two slots of one disk sector, each with a checksum. The one that does not hold the newest head is written:
-a write that is torn by a crash leaves the newest head that anybody was told.
+a write that is torn by a crash leaves the newest head that anybody was told. Another slot names the newest checkpoint,
+an entry with sums that somebody with this anchor has added up from the chain; if it is torn, there is none.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import BEGINNING, Head
 from discreet.ledger.private_files import create_private, sync, sync_folder
 
-__all__ = ["Anchor", "anchored_in"]
+__all__ = ["Anchor", "anchored_in", "checkpoint_in"]
 
 _SLOT = 512
 _MARK = "flushed"  # In a third slot, in place of a hash: how far the anchor is on disk, for those who wait in line.
+_CHECKPOINT = (
+    3 * _SLOT
+)  # Where the fourth slot begins: the newest entry of which this side knows that its sums are right.
 
 
 @final
@@ -84,7 +88,8 @@ class Anchor:
         """Write the slot that does not hold the newest head, which a torn write then leaves alone."""
         if self._flushed() >= head.index:
             return
-        newest = max(self.read(), head, key=lambda each: each.index)
+        known = self.read()
+        newest = head if head.index > known.index else known
         # Also what somebody wrote whose flush failed: the system has forgotten that, and flushes only what is new.
         slot, place = _written(newest), 1 - self._slot
         os.pwrite(self._file, slot, place * _SLOT)
@@ -109,9 +114,31 @@ class Anchor:
         self._marked = slot, index
 
     def replace(self, head: Head) -> None:
-        """Forget what was anchored, in both slots: an old copy was accepted."""
+        """Forget what was anchored, in both slots: an old copy was accepted. It may not have our checkpoint."""
+        if os.fstat(self._file).st_size > _CHECKPOINT:
+            os.ftruncate(self._file, _CHECKPOINT)
         os.pwrite(self._file, _written(head) * 2 + _written(Head(0, _MARK)), 0)
         sync(self._file)
+
+    def checkpoint(self) -> Head | None:
+        """Return the entry whose sums somebody with this anchor has added up; None if there is none, or it is torn."""
+        return checkpoint_in(os.pread(self._file, _SLOT, _CHECKPOINT), start=0)
+
+    def keep_checkpoint(self, head: Head) -> None:
+        """Remember an entry whose sums were added up from the chain; the caller knows that it is anchored."""
+        try:
+            lock_file(self._file)
+            try:
+                known = self.checkpoint()
+                if known is None or known.index < head.index:
+                    os.pwrite(self._file, _written(head, "checkpoint"), _CHECKPOINT)
+                    sync(self._file)
+            finally:
+                unlock_file(self._file)
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"the anchor could not be written ({error.strerror}); nothing was released"
+            ) from None
 
     def close(self) -> None:
         """Let go of the file."""
@@ -123,6 +150,11 @@ def anchored_in(written: bytes) -> Head:
     return _newest(written)[1]
 
 
+def checkpoint_in(written: bytes, *, start: int = _CHECKPOINT) -> Head | None:
+    """Return the checkpoint in the bytes of an anchor, for those who only look."""
+    return _read(written[start : start + _SLOT], "checkpoint")
+
+
 def _newest(written: bytes) -> tuple[int, Head]:
     slots = [_read(written[start : start + _SLOT]) for start in (0, _SLOT)]
     heads = [(head.index, slot, head) for slot, head in enumerate(slots) if head is not None]
@@ -132,19 +164,19 @@ def _newest(written: bytes) -> tuple[int, Head]:
     return slot, head
 
 
-def _written(head: Head) -> bytes:
-    return f"{head.index} {head.hash} {_check(head)}".ljust(_SLOT).encode("ascii")
+def _written(head: Head, what: str = "anchor") -> bytes:
+    return f"{head.index} {head.hash} {_check(head, what)}".ljust(_SLOT).encode("ascii")
 
 
 @lru_cache(maxsize=16)
-def _read(slot: bytes) -> Head | None:
+def _read(slot: bytes, what: str = "anchor") -> Head | None:
     """Return the head that a slot holds; None for one that is torn or was never written."""
     parts = slot.decode("ascii", "replace").split()
     if len(parts) != 3 or not parts[0].isdecimal():
         return None
     head = Head(int(parts[0]), parts[1])
-    return head if parts[2] == _check(head) else None
+    return head if parts[2] == _check(head, what) else None
 
 
-def _check(head: Head) -> str:
-    return digest(f"anchor {head.index} {head.hash}")
+def _check(head: Head, what: str) -> str:
+    return digest(f"{what} {head.index} {head.hash}")

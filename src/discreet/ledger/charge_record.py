@@ -26,6 +26,7 @@ __all__ = [
     "ReadClaim",
     "StoredAnswer",
     "as_charge",
+    "check_digests",
     "check_key",
     "check_nested",
     "check_relation",
@@ -160,8 +161,16 @@ def check_texts(**texts: str | None) -> None:
     for name, value in texts.items():
         if value is not None and (not isinstance(value, str) or len(value) > _FACTS_LONGEST):
             raise InvalidParameter(f"{name} must be a text of at most {_FACTS_LONGEST:,} characters")
-        if value is not None and any("\ud800" <= letter <= "\udfff" for letter in value):
+        if value is not None and not value.isascii() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise InvalidParameter(f"{name} has half of a surrogate pair, which is no character: it cannot be stored")
+
+
+def check_digests(digests: Mapping[str, str]) -> None:
+    """Refuse what cannot be written as digests by names: names are texts of an entry as much as digests are."""
+    for name, value in digests.items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise InvalidParameter("digests must be texts by names, which are texts too")
+        check_texts(**{"a name of what is published": name, "a digest": value})
 
 
 def check_relation(relation: Relation, account: Account) -> None:
@@ -383,8 +392,8 @@ class Entry:
     index: int
     hash: str
     previous: str
-    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format", "restored", "moved" or "arrived"; and
-    # of claims "reading", "read", "failed", "released" or "reopened"
+    # "open", "charge", "answer", "part", "bundle", "raise", "quotas", "format", "restored", "moved", "arrived" or
+    # "checkpoint"; and of claims "reading", "read", "failed", "released" or "reopened"
     kind: str
     dataset: str
     time: int  # microseconds since 1970, never before the time of the entry before

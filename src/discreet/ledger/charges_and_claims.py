@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,9 +12,9 @@ from typing import Any, TypeVar
 from discreet.errors import AnswerFailed, BudgetExceeded, DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, positive
 from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
-from discreet.ledger.budget import Sums, readable
+from discreet.ledger.budget import Sums, canonical, readable
 from discreet.ledger.charge_record import Charge, Entry, ReadClaim, check_texts, question_of, written
-from discreet.ledger.filters import fitting
+from discreet.ledger.filters import fitting_sums
 from discreet.ledger.spending import Left, Spending, left_of, more_of, price_words, spending_of
 from discreet.ledger.store import LedgerRows
 from discreet.privacy.events import Event
@@ -45,7 +46,14 @@ __all__ = [
 # The steps within one transaction: add an entry, add a charge to every sum it counts against, read one back.
 
 
-_UNDECLARED = ("open", "restored", "moved", "arrived", "format")  # what is written before a data set is declared
+_UNDECLARED = (
+    "open",
+    "restored",
+    "moved",
+    "arrived",
+    "format",
+    "checkpoint",
+)  # what is written before a data set is declared
 _NEARBY = 100  # Charges of all data sets among which the newest of one is looked for.
 
 
@@ -63,8 +71,16 @@ def append(rows: LedgerRows, dataset: str, kind: str, content: Mapping[str, Any]
         )
     at = now(rows) if moment is None else moment
     head, body = written(rows.head(), kind=kind, dataset=dataset, time=at, content=content)
+    _check_readable(body, {"dataset": dataset, **content})
     rows.append(head, body)
     return Charge(head.index, head.index, head.hash)
+
+
+def _check_readable(body: str, said: Mapping[str, Any]) -> None:
+    """Refuse an entry that is not read as it is written: whoever verifies would refuse the ledger, for ever."""
+    read = json.loads(body)
+    if any(read.get(name) != value for name, value in said.items()) and canonical(read) != body:
+        raise InvalidParameter("this entry would not be read as it is written: it has names or texts that are none")
 
 
 def spend(
@@ -83,13 +99,13 @@ def spend(
     for scope in scopes:
         event = scope.event(main, nested)
         before = sums_of(rows, dataset, scope)
-        price = fitting(scope.rule, before, event, relation)
-        if price is None:
+        fits = fitting_sums(scope.rule, before, event, relation)
+        if fits is None:
             left, way_out = _left(scope, before, event, relation)
             raise BudgetExceeded(asked=event, left=f"{left} ({scope.text})", way_out=way_out)
+        price, after[scope.name] = fits
         if price.is_free:
             raise InvalidParameter("an event that costs nothing reads nothing: there is nothing to charge")
-        after[scope.name] = before.plus(price)
         prices[scope.name] = price.packed()
     for name, sums in after.items():
         rows.set_sums(dataset, name, sums.text())

@@ -29,6 +29,7 @@ __all__ = [
     "PureFilter",
     "filter_for",
     "fitting",
+    "fitting_sums",
     "held",
 ]
 
@@ -258,15 +259,23 @@ def filter_for(budget: Budget, shares: Shares) -> PrivacyFilter:
 
 def fitting(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> EventPrice | None:
     """Return what an event is charged at beside these sums; None if it does not fit."""
+    found = fitting_sums(rule, sums, event, relation)
+    return None if found is None else found[0]
+
+
+def fitting_sums(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> tuple[EventPrice, Sums] | None:
+    """Return what an event is charged at beside these sums, and the sums with it; None if it does not fit."""
     try:
         price = rule.price(event, relation)
     except UnsupportedEvent:
         if sums.charges or (alone := rule.price_alone(event, relation)) is None:
             raise
-        return alone
-    if rule.admits(sums.plus(price)):
-        return price
-    return None if sums.charges else rule.price_alone(event, relation)
+        return alone, sums.plus(alone)
+    after = sums.plus(price)
+    if rule.admits(after):
+        return price, after
+    alone = None if sums.charges else rule.price_alone(event, relation)
+    return None if alone is None else (alone, sums.plus(alone))
 
 
 def held(rule: PrivacyFilter, sums: Sums, event: Event, relation: Relation) -> int:

@@ -17,7 +17,7 @@ from discreet.errors import InvalidParameter, LedgerDamaged, LedgerUnavailable
 from discreet.ledger.accounts import LIFETIME, Book, LedgerScope
 from discreet.ledger.anchor import anchored_in
 from discreet.ledger.budget import Budget
-from discreet.ledger.charge_record import Account, Entry, ReadClaim
+from discreet.ledger.charge_record import BEGINNING, Account, Entry, Head, ReadClaim
 from discreet.ledger.charges_and_claims import sums_of
 from discreet.ledger.requests import refuse_moved
 from discreet.ledger.server_address import LedgerAddress, LedgerPlace, as_place
@@ -158,12 +158,13 @@ def look(path: str | LedgerPlace, *, anchor: str | Path | None = None) -> Ledger
     outside = Path(anchor) if anchor is not None else file.with_name(f"{file.name}.anchor")
     if anchor is not None and not outside.is_file():
         raise InvalidParameter("there is no anchor of this name")
+    known = anchored_in(outside.read_bytes()) if outside.is_file() else BEGINNING  # before others go on
     with translated(), _opened(file) as connection, begun(connection, "DEFERRED"):
         if not format_of(connection):
             raise LedgerUnavailable("this ledger is empty: open it once to make it")
         rows = SqliteRows(connection)
         verify(rows)
-        _check_anchor(rows, outside)
+        _check_anchor(rows, known)
         refuse_moved(rows)
         return LedgerView(rows)
 
@@ -209,11 +210,8 @@ def _opened(file: Path) -> Iterator[sqlite3.Connection]:
         connection.close()
 
 
-def _check_anchor(rows: SqliteRows, anchor: Path) -> None:
-    """Refuse a chain that does not contain what is anchored. Others may have gone on since it was read."""
-    if not anchor.is_file():
-        return
-    known = anchored_in(anchor.read_bytes())
+def _check_anchor(rows: SqliteRows, known: Head) -> None:
+    """Refuse a chain that does not contain what was anchored before it was read."""
     if known.index > rows.head().index:
         raise LedgerDamaged(f"this ledger ends at entry {rows.head().index}, but entry {known.index} was anchored")
     if known.index and (rows.entry(known.index) or ("", ""))[1] != known.hash:

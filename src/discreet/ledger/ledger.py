@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar, final
 
 from discreet.custodian_debug import ConstantFailure
@@ -36,6 +35,7 @@ from discreet.ledger.charge_record import (
     ReadClaim,
     StoredAnswer,
     as_charge,
+    check_digests,
     check_key,
     check_nested,
     check_texts,
@@ -78,7 +78,7 @@ from discreet.ledger.requests import (
     answer_before,
     book_of,
     decided,
-    is_batching,
+    is_shared,
     process_of,
     refuse_arriving,
     refuse_moved,
@@ -100,7 +100,7 @@ from discreet.ledger.spending import (
     spending_of,
 )
 from discreet.ledger.store import ClosedStore, LedgerRows, Store
-from discreet.ledger.verify_chain import verify
+from discreet.ledger.verify_chain import Replay, add_checkpoint, verify, verify_opening
 from discreet.names import check_path
 from discreet.noise import source
 from discreet.pages.kit import Described
@@ -176,25 +176,30 @@ class Ledger:
             return ledger
 
     def _declare(self, account: Account, quotas: tuple[Quota, ...]) -> None:
-        if is_batching(self._store):  # Verified in a snapshot, so that nobody waits for it.
+        if is_shared(self._store):  # Verified in a snapshot, so that nobody waits for it.
             with self._store.reading() as rows:
-                if self._is_declared(rows, account, quotas):
-                    return
-        with self._store.writing() as rows:
-            if not self._is_declared(rows, account, quotas):
+                is_declared, verified = self._verified(rows, account, quotas)
+            if verified.is_due:
+                with self._store.writing() as rows:
+                    add_checkpoint(rows, verified)
+            if is_declared:
+                return
+        with self._store.verifying() as rows:
+            is_declared, verified = self._verified(rows, account, quotas)
+            if not is_declared:
                 book = declare(account, quotas)
                 append(rows, self._dataset, "open", declaration(book))
                 rows.set_account(account.dataset, book.text())
+            add_checkpoint(rows, verified)
 
-    def _is_declared(self, rows: LedgerRows, account: Account, quotas: tuple[Quota, ...]) -> bool:
-        """Verify the record, and that the data set was declared as it is now, if it was."""
+    def _verified(self, rows: LedgerRows, account: Account, quotas: tuple[Quota, ...]) -> tuple[bool, Replay]:
+        """Verify the record; tell whether the data set was declared, as it is now, and what the entries say."""
         refuse_arriving(rows)
-        verify(rows)
+        verified = verify_opening(rows)
         refuse_moved(rows)
-        before = rows.account(account.dataset)
-        if before is not None:
+        if (before := rows.account(account.dataset)) is not None:
             check_declared(account, quotas, Book.read(account.dataset, before))
-        return before is not None
+        return before is not None, verified
 
     @property
     def account(self) -> Account:
@@ -369,7 +374,7 @@ class Ledger:
         claim = charge if isinstance(charge, ReadClaim) else None
         paid = charge.charge if isinstance(charge, ReadClaim) else charge
         index = paid.id if isinstance(paid, Charge) else paid
-        if claim is not None or is_batching(self._store):  # Drawn before its turn; one that comes late is dropped.
+        if claim is not None or is_shared(self._store):  # Drawn before its turn; one that comes late is dropped.
             with self._store.reading() as rows:
                 text = answer_before(rows, self._dataset, index, claim)
             if text is None:
@@ -384,7 +389,7 @@ class Ledger:
     def record_bundle(self, charge: Charge | int, digests: Mapping[str, str]) -> None:
         """Record the digests of what is published under a charge, once each."""
         index = charge.id if isinstance(charge, Charge) else charge
-        check_texts(**digests)
+        check_digests(digests)
         with self._store.writing() as rows:
             charge_entry(rows, self._dataset, index)
             content = {"charge": index, "digests": dict(digests)}
@@ -397,7 +402,7 @@ class Ledger:
         What a series of answers spends together was charged before the first. Each is drawn once, in order.
         """
         index = charge.id if isinstance(charge, Charge) else charge
-        if is_batching(self._store):
+        if is_shared(self._store):
             with self._store.reading() as rows:
                 text = part_before(rows, charge_entry(rows, self._dataset, index), number)
             drawn = _drawn(draw) if text is None else text
@@ -619,7 +624,7 @@ class Ledger:
 
     def verify(self) -> None:
         """Read the whole record again: hashes, order, sums, declarations, answers. Raise if anything is not right."""
-        with self._store.writing() as rows:
+        with self._store.verifying() as rows:
             verify(rows)
 
     def history(self) -> tuple[Entry, ...]:
@@ -666,9 +671,7 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *ended: object) -> None:
         self.close()
 
     def _book(self, rows: LedgerRows) -> Book:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.accounts import LIFETIME
+from discreet.ledger.anchor import Anchor
 from discreet.ledger.budget import digest
 from discreet.ledger.charge_record import Head, ReadClaim, question_of
 from discreet.ledger.requests import AnswerRequest, ChargeRequest, ClaimRequest
@@ -233,8 +234,9 @@ class Missing:
 class PostgresRows:
     """The record within a transaction that has the turn, or within a snapshot."""
 
-    def __init__(self, connection: psycopg.Connection[Any], schema: str) -> None:
-        self._connection, self._schema = connection, schema
+    def __init__(self, connection: psycopg.Connection[Any], schema: str, anchor: Anchor | None = None) -> None:
+        self._connection, self._schema, self._anchor = connection, schema, anchor
+        self.new_checkpoint: Head | None = None
         self.before: Head | None = None  # the head that this transaction found
         self._time: int | None = None
         # What was read and what will be written, by kind and name: (kind, name) → value.
@@ -360,14 +362,34 @@ class PostgresRows:
                 yield from ((body, written_hash) for _, body, written_hash in rows)
                 before, size = rows[-1][0], min(8 * size, _PAGE)
 
-    def entries(self) -> Iterator[tuple[Head, str]]:
+    def entries(self, *, after: int = 0) -> Iterator[tuple[Head, str]]:
         self.send()
-        last = 0
-        while rows := self._all(
-            "SELECT idx, hash, time, body FROM {s}.entries WHERE idx > %s ORDER BY idx LIMIT %s", last, _PAGE
-        ):
+        while rows := self._page(after, 2**62):
             yield from ((Head(index, written_hash, time), body) for index, written_hash, time, body in rows)
-            last = rows[-1][0]
+            after = rows[-1][0]
+
+    def links(self, *, before: int) -> Iterator[tuple[int, str, int, bytes]]:
+        after = 0
+        while rows := self._page(after, before):
+            yield from ((index, written_hash, time, body.encode()) for index, written_hash, time, body in rows)
+            after = rows[-1][0]
+
+    def _page(self, after: int, before: int) -> list[Any]:
+        return self._all(
+            "SELECT idx, hash, time, body FROM {s}.entries WHERE idx > %s AND idx < %s ORDER BY idx LIMIT %s",
+            after,
+            before,
+            _PAGE,
+        )
+
+    def checkpoint(self) -> Head | None:
+        mark = None if self._anchor is None else self._anchor.checkpoint()
+        if mark is not None and mark.index > self._first().index:
+            return None  # Anchored by somebody else since this snapshot was taken: it cannot show that entry.
+        return mark
+
+    def anchor_checkpoint(self, head: Head) -> None:
+        self.new_checkpoint = head
 
     def account(self, dataset: str) -> str | None:
         name = named(dataset)

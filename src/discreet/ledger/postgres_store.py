@@ -34,7 +34,7 @@ from discreet.ledger.postgres_rows import FORMAT, PostgresRows, tables
 from discreet.ledger.private_files import check_private, reachable
 from discreet.ledger.requests import LedgerRequest, read_request
 from discreet.ledger.server_address import LedgerAddress, connect, driver, is_lost, server_errors
-from discreet.ledger.store import StoreTurn, close_before_forks
+from discreet.ledger.store import FoundDamage, StoreTurn, close_before_forks
 from discreet.noise.source import read
 
 __all__ = ["PostgresStore", "server_snapshot"]
@@ -95,7 +95,7 @@ class _Connected:
         return int(row[0])
 
     def rows(self) -> PostgresRows:
-        return PostgresRows(self.connection, self.schema)
+        return PostgresRows(self.connection, self.schema, self.anchor)
 
     def execute(self, text: str, *values: Any) -> Any:
         return self.connection.execute(text.replace("{s}", self.schema).encode(), values or None)
@@ -159,10 +159,13 @@ def _check(rows: PostgresRows, anchored: Head) -> None:
 class PostgresStore:
     """A record on a server, with an anchor on this machine."""
 
+    is_shared = True
+
     def __init__(self, address: LedgerAddress, anchor: Path | None) -> None:
         refuse_without_locks("a ledger")
         self.address, self.anchor = address, anchor or address.default_anchor()
         self.turn = StoreTurn()
+        self._damage = FoundDamage()
         self._open: list[_Connected] = []  # one or none
         self._was_open = self._is_crowded = False
         weakref.finalize(self, _close_all, self._open)
@@ -176,7 +179,12 @@ class PostgresStore:
             yield rows
 
     @contextmanager
-    def _writing(self) -> Iterator[PostgresRows]:
+    def verifying(self) -> Iterator[PostgresRows]:
+        with self.turn.taken(), server_errors(), self._writing(verifies=True) as rows:
+            yield rows
+
+    @contextmanager
+    def _writing(self, *, verifies: bool = False) -> Iterator[PostgresRows]:
         anchored, here = self._begun("BEGIN")
         number = _fresh_number()
         try:
@@ -185,14 +193,21 @@ class PostgresStore:
             rows.streams = True
             _check(rows, anchored)
             before = rows.head()
-            yield rows
+            with self._damage.remembered(verifies=verifies):
+                yield rows
             rows.send([(number, None)] if rows.head() != before or rows.has_written else [])
             head = rows.head()
         except BaseException:
             self._give_up(here)
             raise
         self._commit(here, number)
-        self._persevering(self._connected).anchor.move(head)
+        self._anchored(self._persevering(self._connected), rows, head)
+
+    @staticmethod
+    def _anchored(here: _Connected, rows: PostgresRows, head: Head) -> None:
+        here.anchor.move(head)
+        if rows.new_checkpoint is not None:
+            here.anchor.keep_checkpoint(rows.new_checkpoint)
 
     def _commit(self, here: _Connected, number: str) -> None:
         """Commit; if the connection is lost meanwhile, find out whether it came through."""
@@ -227,7 +242,7 @@ class PostgresStore:
                 head = rows.head()
             finally:
                 self._give_up(here)
-            here.anchor.move(head)
+            self._anchored(here, rows, head)
 
     @contextmanager
     def restoring(self) -> Iterator[PostgresRows]:
@@ -245,6 +260,7 @@ class PostgresStore:
                 raise
             here.execute("COMMIT")
             here.anchor.replace(head)
+            self._damage.forget()
 
     def _begun(self, how: str) -> tuple[Head, _Connected]:
         """Begin a transaction, on a new connection if the old one was lost; return what was anchored before."""
@@ -284,6 +300,7 @@ class PostgresStore:
 
     def decide(self, request: LedgerRequest[T]) -> T:
         with self.turn.taken(), server_errors():
+            self._damage.refuse()
             asked = _Asked(_fresh_number(), request)
             try:
                 return self._persevering(lambda: self._attempt(asked))
@@ -499,10 +516,10 @@ def _read(body: str | None) -> LedgerRequest[Any] | None:
 
 
 def _close_all(opened: list[_Connected]) -> None:
-    for each in opened:
+    while opened:
+        each = opened.pop()  # First: what an interrupt leaves half closed is not used again.
         if each.process == os.getpid():  # What belongs to the parent is not ours to close.
             each.close()
-    opened.clear()
 
 
 @contextmanager

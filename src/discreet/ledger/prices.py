@@ -14,7 +14,7 @@ from discreet.privacy.basic_account import basic, point, reveal
 from discreet.privacy.convert import bounded_range_to_zcdp, pure_to_zcdp, pure_to_zcdp_simple
 from discreet.privacy.curves import PrivacyCurve
 from discreet.privacy.enclosures import enclose, float_up
-from discreet.privacy.event_tree import Choice, Spent, spent
+from discreet.privacy.event_tree import Choice, Spent, has_sample, spent
 from discreet.privacy.events import (
     GDP,
     ZCDP,
@@ -23,9 +23,7 @@ from discreet.privacy.events import (
     DiscreteGaussian,
     Event,
     Gaussian,
-    PoissonSampled,
     PureDP,
-    SampledWithoutReplacement,
 )
 from discreet.privacy.guarantee import renyi
 from discreet.privacy.relation import Relation
@@ -162,16 +160,10 @@ def _kept(rest: Spent, shares: Shares) -> tuple[int | None, ...]:
 
 
 def _divergence(rest: Spent, order: Fraction) -> int | None:
-    if order > _LARGEST_SAMPLED_ORDER and _has_sample(rest):
+    if order > _LARGEST_SAMPLED_ORDER and has_sample(rest):
         return None
     value = float_up(enclose(lambda: log_moment_of(rest, order) / ball(order - 1)))
     return units_up(max(0.0, value))
-
-
-def _has_sample(total: Spent) -> bool:
-    samples = (PoissonSampled, SampledWithoutReplacement)
-    cells = [cell for choice in total.choices for cell in choice.cells]
-    return any(isinstance(event, samples) for event, _ in total.sure) or any(map(_has_sample, cells))
 
 
 def _of_groups(event: Event, relation: Relation, order: Fraction) -> int | None:

@@ -123,7 +123,7 @@ def _last(rows: LedgerRows) -> Entry | None:
 
 def _moved(old: FileStore | PostgresStore, new: FileStore | PostgresStore, facts: dict[str, str]) -> None:
     """Close the old place, then fill the new one; each in one transaction."""
-    with old.writing() as rows:
+    with old.verifying() as rows:
         verify(rows)
         last = _last(rows)
         if last is None or last.kind != "moved":

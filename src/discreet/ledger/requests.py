@@ -55,7 +55,7 @@ __all__ = [
     "answer_before",
     "book_of",
     "decided",
-    "is_batching",
+    "is_shared",
     "process_of",
     "read_request",
     "refuse_arriving",
@@ -94,19 +94,23 @@ class BatchingStore(Store, Protocol):
         """Return what was decided, durably and anchored; or raise what a transaction of its own would have raised."""
 
 
-def is_batching(store: Store) -> TypeGuard[BatchingStore]:
-    """Tell whether a store decides what many have asked in one transaction."""
+def _is_batching(store: Store) -> TypeGuard[BatchingStore]:
     return hasattr(store, "decide")
+
+
+def is_shared(store: Store) -> bool:
+    """Tell whether machines share a store: then nobody keeps the others waiting for a draw, or for a whole reading."""
+    return getattr(store, "is_shared", False)
 
 
 def process_of(store: Store) -> str:
     """Name this process in a claim, for all who can see the store."""
-    return this_process(is_shared=is_batching(store))
+    return this_process(is_shared=is_shared(store))
 
 
 def decided(store: Store, request: LedgerRequest[T]) -> T:
     """Have a request decided: together with others where the store does that, or in a transaction of its own."""
-    if is_batching(store):
+    if _is_batching(store):
         return store.decide(request)
     with store.writing() as rows:
         return request.decide(rows)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from discreet.errors import LedgerDamaged, LedgerUnavailable, Refused
 from discreet.file_locks import lock_file, refuse_without_locks, unlock_file
@@ -17,7 +17,18 @@ from discreet.ledger.charge_record import BEGINNING, Head, ReadClaim
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.lease import hold_lease
 from discreet.ledger.private_files import check_private, create_private, reachable, refuse_network
-from discreet.ledger.store import LedgerRows, StoreTurn, claim_of, close_before_forks, opening_stores
+from discreet.ledger.requests import LedgerRequest
+from discreet.ledger.store import (
+    CommitLine,
+    FoundDamage,
+    LedgerRows,
+    StoreTurn,
+    WaitingRequest,
+    claim_of,
+    close_before_forks,
+    opening_stores,
+)
+from discreet.ledger.verify_chain import CHECKPOINT_EVERY, add_checkpoint
 
 __all__ = [
     "FORMAT",
@@ -33,6 +44,8 @@ __all__ = [
     "migrate",
     "translated",
 ]
+
+T = TypeVar("T")
 
 # --- sqlite_tables: The record in sqlite3, within one transaction. ---
 
@@ -121,11 +134,35 @@ _ROWS_CLAIMS = (
 class SqliteRows:
     """One statement for each thing that a ledger asks."""
 
-    __slots__ = ("_connection", "_head")
+    __slots__ = ("_accounts", "_anchor", "_connection", "_head", "new_checkpoint")
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-        self._head: Head | None = None  # Within a transaction nobody else moves it.
+    def __init__(self, connection: sqlite3.Connection, anchor: Anchor | None = None) -> None:
+        self._connection, self._anchor = connection, anchor
+        self._head: Head | None = None  # Within a transaction nobody else moves it, nor declares anything.
+        self._accounts: dict[str, str | None] = {}
+        self.new_checkpoint: Head | None = None
+
+    def checkpoint(self) -> Head | None:
+        return None if self._anchor is None else self._anchor.checkpoint()
+
+    def anchor_checkpoint(self, head: Head) -> None:
+        self.new_checkpoint = head
+
+    def mark(self) -> Head:
+        """Begin something that may be taken back; `keep` or `back_to` ends it."""
+        self._connection.execute("SAVEPOINT one")
+        return self.head()
+
+    def keep(self) -> None:
+        """Keep what was written since the mark."""
+        self._connection.execute("RELEASE one")
+
+    def back_to(self, mark: Head) -> None:
+        """Take back what was written since the mark."""
+        self._connection.execute("ROLLBACK TO one")
+        self.keep()
+        self._head = mark
+        self._accounts.clear()
 
     def _one(self, statement: str, *values: object) -> Any:
         row = self._connection.execute(statement, values).fetchone()
@@ -143,28 +180,43 @@ class SqliteRows:
 
     def entry(self, index: int) -> tuple[str, str] | None:
         row = self._connection.execute("SELECT body, hash FROM entries WHERE idx = ?", (index,)).fetchone()
-        return None if row is None else (row[0], row[1])
+        return None if row is None else (_text(row[0]), row[1])
 
     def marked(self, mark: str, *, after: int) -> Iterator[tuple[str, str]]:
-        yield from self._connection.execute(
+        rows = self._connection.execute(
             "SELECT body, hash FROM entries WHERE idx > ? AND instr(body, ?) ORDER BY idx DESC", (after, mark)
         )
+        yield from ((_text(body), written_hash) for body, written_hash in rows)
 
     def clock(self) -> None:
         return None
 
-    def entries(self) -> Iterator[tuple[Head, str]]:
-        rows = self._connection.execute("SELECT idx, hash, time, body FROM entries ORDER BY idx")
-        yield from ((Head(index, written_hash, time), body) for index, written_hash, time, body in rows)
+    def entries(self, *, after: int = 0) -> Iterator[tuple[Head, str]]:
+        rows = self._connection.execute(
+            "SELECT idx, hash, time, body FROM entries WHERE idx > ? ORDER BY idx", (after,)
+        )
+        yield from ((Head(index, written_hash, time), _text(body)) for index, written_hash, time, body in rows)
+
+    def links(self, *, before: int) -> Iterator[tuple[int, str, int, bytes]]:
+        return self._connection.execute(
+            "SELECT idx, hash, time, CASE typeof(body) WHEN 'text' THEN CAST(body AS BLOB) ELSE x'' END "
+            "FROM entries WHERE idx < ? ORDER BY idx",  # What is no text has no hash of an entry.
+            (before,),
+        )
 
     def account(self, dataset: str) -> str | None:
-        return self._one("SELECT declared FROM accounts WHERE dataset = ?", dataset)  # type: ignore[no-any-return]
+        if dataset not in self._accounts:
+            found = self._one("SELECT declared FROM accounts WHERE dataset = ?", dataset)
+            self._accounts[dataset] = found
+        return self._accounts[dataset]
 
     def set_account(self, dataset: str, declared: str) -> None:
         self._connection.execute("INSERT OR REPLACE INTO accounts VALUES (?, ?)", (dataset, declared))
+        self._accounts.clear()
 
     def clear_accounts(self) -> None:
         self._connection.execute("DELETE FROM accounts")
+        self._accounts.clear()
 
     def accounts(self) -> dict[str, str]:
         return dict(self._connection.execute("SELECT dataset, declared FROM accounts"))
@@ -200,13 +252,15 @@ class SqliteRows:
         return {index: (dataset, key, question) for index, dataset, key, question in rows}
 
     def answer(self, charge: int) -> str | None:
-        return self._one("SELECT body FROM answers WHERE charge = ?", charge)  # type: ignore[no-any-return]
+        found = self._one("SELECT body FROM answers WHERE charge = ?", charge)
+        return None if found is None else _text(found)
 
     def set_answer(self, charge: int, text: str) -> None:
         self._connection.execute("INSERT INTO answers VALUES (?, ?)", (charge, text))
 
     def answers(self) -> dict[int, str]:
-        return dict(self._connection.execute("SELECT charge, body FROM answers"))
+        rows = self._connection.execute("SELECT charge, body FROM answers")
+        return {charge: _text(body) for charge, body in rows}
 
     def claim(self, charge: int) -> ReadClaim | None:
         row = self._connection.execute(f"{_ROWS_CLAIMS} WHERE charge = ?", (charge,)).fetchone()
@@ -229,6 +283,13 @@ class SqliteRows:
         self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
 
 
+def _text(found: Any) -> str:
+    """Refuse what stands where a text was written: a column of sqlite3 takes anything, and bytes compare with none."""
+    if not isinstance(found, str):
+        raise LedgerDamaged("a text of this ledger was changed into something else")
+    return found
+
+
 # --- sqlite_store ---
 # The record in a sqlite3 file of this machine, or in memory, with its lock, its lease and its anchor.
 
@@ -241,11 +302,11 @@ class OpenFiles:
     """Open files, checked against the anchor when they are opened and in every transaction."""
 
     def __init__(self, path: Path, anchor: Path, *, is_restored: bool = False) -> None:
-        self.process, self.path = os.getpid(), path
+        self.process, self.path, self._is_closed = os.getpid(), path, False
         refuse_network(path)
         with reachable(), ExitStack() as opened:
             self._lock = _open_lock(path)
-            opened.callback(os.close, self._lock)
+            opened.callback(self._close_lock)
             with self.locked():
                 if is_restored and not Anchor.is_made(anchor):
                     Anchor.create(anchor).close()
@@ -255,6 +316,8 @@ class OpenFiles:
                 self.connection = connect(str(path))
                 opened.callback(self.connection.close)
                 self._identity = _identity(path)
+                self.seen = 0  # entries after the last transaction
+                self._checked = 0  # the last checkpoint that is known here, or attempt at one
                 if not is_restored:
                     self._prepare()
             self._opened = opened.pop_all()
@@ -275,11 +338,12 @@ class OpenFiles:
     @contextmanager
     def locked(self) -> Iterator[None]:
         """Wait in line with the other processes. The kernel lets go of the lock if this one dies."""
-        lock_file(self._lock)
         try:
+            lock_file(self._lock)  # Within the block: an interrupt just after it must not leave it locked.
             yield
         finally:
-            unlock_file(self._lock)
+            if not self._is_closed:  # Else its number may be that of another file by now.
+                unlock_file(self._lock)
 
     def check(self, rows: SqliteRows) -> None:
         """Refuse a chain that does not contain what is anchored. Only what is committed is ever anchored."""
@@ -303,9 +367,32 @@ class OpenFiles:
         if (rows.entry(anchored.index) or ("", ""))[1] != anchored.hash:
             raise LedgerDamaged("this ledger does not contain its anchored entry: it is another one, or was changed")
 
+    def move_anchor(self, rows: SqliteRows, head: Head) -> None:
+        """Anchor what is committed, before anybody is told."""
+        self.anchor.move(head)
+        self.seen = head.index
+        if rows.new_checkpoint is not None:
+            self.anchor.keep_checkpoint(rows.new_checkpoint)
+
+    def is_due(self, every: int) -> bool:
+        """Tell whether so many entries came since the last checkpoint, or attempt at one."""
+        if self.seen - self._checked < every:
+            return False
+        known = self.anchor.checkpoint()
+        self._checked = max(self._checked, 0 if known is None else known.index)  # Another process may have written one.
+        return self.seen - self._checked >= every
+
+    def has_checked(self) -> None:
+        """Note that everything was added up, and no damage was found."""
+        self._checked = self.seen
+
     def close(self) -> None:
         """Close everything."""
         self._opened.close()
+
+    def _close_lock(self) -> None:
+        self._is_closed = True
+        os.close(self._lock)
 
 
 def _open_lock(path: Path) -> int:
@@ -364,7 +451,7 @@ class MemoryStore:
         with self.turn.taken(), translated(), begun(self._connection, "IMMEDIATE"):
             yield SqliteRows(self._connection)
 
-    reading = writing
+    reading = verifying = writing  # Nobody else can change it.
 
     def close(self) -> None:
         if os.getpid() == self._process:
@@ -378,36 +465,86 @@ class FileStore:
     def __init__(self, path: Path, anchor: Path) -> None:
         self.path, self.anchor = path, anchor
         self.turn = StoreTurn()
+        self._line = CommitLine()
+        self._damage = FoundDamage()
         self._open: list[OpenFiles] = []  # one or none
         weakref.finalize(self, _close_all, self._open)
         close_before_forks(self)
 
     @contextmanager
     def writing(self) -> Iterator[SqliteRows]:
-        with self.turn.taken(), translated():
-            files = self._files()
-            try:
-                with files.locked(), begun(files.connection, "IMMEDIATE"):
-                    rows = SqliteRows(files.connection)
-                    files.check(rows)
-                    hold_lease(files.connection)
+        with self.turn.taken(), translated(), self._writing() as rows:
+            yield rows
+
+    @contextmanager
+    def verifying(self) -> Iterator[SqliteRows]:
+        with self.turn.taken(), translated(), self._writing(verifies=True) as rows:
+            yield rows
+
+    @contextmanager
+    def _writing(self, *, verifies: bool = False) -> Iterator[SqliteRows]:
+        files = self._files()
+        try:
+            with files.locked(), begun(files.connection, "IMMEDIATE"):
+                rows = SqliteRows(files.connection, files.anchor)
+                files.check(rows)
+                hold_lease(files.connection)
+                with self._damage.remembered(verifies=verifies):
                     yield rows
-                    head = rows.head()
-            except sqlite3.Error:
-                self.drop()  # What a failed write left behind is looked at again from the disk.
-                raise
-            files.anchor.move(head)
+                head = rows.head()
+        except BaseException as error:
+            if isinstance(error, sqlite3.Error) or not isinstance(error, Exception):
+                self.drop()  # What a failed write, or an interrupt, left behind is looked at again from the disk.
+            raise
+        files.move_anchor(rows, head)
+
+    def decide(self, request: LedgerRequest[T]) -> T:
+        """Decide a request together with those of other threads of this process: one commit and one flush for all."""
+        self.turn.refuse_within()
+        if self._line.process != os.getpid():
+            self._line = CommitLine()
+        asked = self._line.through(request, self._together)
+        if asked.is_settled:
+            return asked.decision  # type: ignore[no-any-return]
+        with self.writing() as rows:  # Others went on without it: here it is said why, or it fits after all.
+            return request.decide(rows)
+
+    def _together(self, batch: Sequence[WaitingRequest]) -> None:
+        """Decide what several threads have asked, in order; what does not fit is left to whoever asked."""
+        with self.turn.taken(), translated():
+            self._checkpoint_if_due()
+            try:
+                with self._writing() as rows:
+                    if len(batch) == 1:
+                        decisions: list[Any] = [(batch[0].request.decide(rows),)]
+                    else:
+                        decisions = [_decided(rows, each.request) for each in batch]
+            except sqlite3.Error as error:
+                if len(batch) == 1 or isinstance(error, sqlite3.OperationalError):
+                    raise
+                return  # Something that was asked cannot be stored, and nothing was: each is left to whoever asked.
+        for each, decision in zip(batch, decisions, strict=True):  # Nobody is told before this.
+            if decision is not None:
+                each.settle(*decision)
+
+    def _checkpoint_if_due(self) -> None:
+        """Write a checkpoint every so many entries, so that the next opening need not add up the whole record."""
+        files = self._files()
+        if files.is_due(CHECKPOINT_EVERY):
+            with self._writing() as rows:
+                add_checkpoint(rows)
+            files.has_checked()
 
     @contextmanager
     def reading(self) -> Iterator[SqliteRows]:
         with self.turn.taken(), translated():
             files = self._files()
             with begun(files.connection, "DEFERRED"):
-                rows = SqliteRows(files.connection)
+                rows = SqliteRows(files.connection, files.anchor)
                 yield rows
                 files.check_read(rows)
                 head = rows.head()
-            files.anchor.move(head)  # Whoever wrote it may have died before they could.
+            files.move_anchor(rows, head)  # Whoever wrote it may have died before they could.
 
     @contextmanager
     def restoring(self) -> Iterator[SqliteRows]:
@@ -423,6 +560,7 @@ class FileStore:
                     yield rows
                     head = rows.head()
                 files.anchor.replace(head)
+            self._damage.forget()
 
     def close(self) -> None:
         with self.turn.taken():
@@ -440,11 +578,25 @@ class FileStore:
         _close_all(self._open)
 
 
+def _decided(rows: SqliteRows, request: LedgerRequest[Any]) -> tuple[Any] | None:
+    """Decide one request of several; None if it is refused, and then nothing of it is written."""
+    mark = rows.mark()
+    try:
+        decision = request.decide(rows)
+    except Exception as error:
+        if isinstance(error, sqlite3.Error):
+            raise
+        rows.back_to(mark)
+        return None
+    rows.keep()
+    return (decision,)
+
+
 def _close_all(files: list[OpenFiles]) -> None:
-    for each in files:
+    while files:
+        each = files.pop()  # First: what an interrupt leaves half closed is not used again.
         if each.process == os.getpid():  # What belongs to the parent is not ours to close.
             each.close()
-    files.clear()
 
 
 _stores: weakref.WeakValueDictionary[Path, FileStore] = weakref.WeakValueDictionary()
@@ -493,13 +645,14 @@ def connect(location: str) -> sqlite3.Connection:
 @contextmanager
 def begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
     """Run a block within a transaction; an exception takes everything back."""
-    connection.execute(f"BEGIN {how}")
     try:
+        connection.execute(f"BEGIN {how}")  # Within the block: an interrupt just after it must not leave it begun.
         yield
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
+        with suppress(sqlite3.ProgrammingError):  # An interrupt has closed it, and that took everything back.
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
         raise
 
 
@@ -510,7 +663,7 @@ def translated() -> Iterator[None]:
         yield
     except sqlite3.IntegrityError as error:
         raise LedgerDamaged(f"the ledger refuses this change: {error}") from None
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
         raise LedgerUnavailable(f"the ledger could not be used ({error}); nothing was released") from None
     except sqlite3.DatabaseError as error:
         raise LedgerDamaged(f"this file is not a ledger, or is damaged ({error}): restore it from a backup") from None

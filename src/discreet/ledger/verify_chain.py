@@ -1,46 +1,192 @@
-"""Verify the whole hash chain, and add everything up anew: it is whole, or `LedgerDamaged`."""
+"""Verify the whole hash chain, and add everything up anew: it is whole, or `LedgerDamaged`.
+
+A checkpoint is an entry with the sums of all entries before it. It is written by somebody who has added them up from
+the chain, never from what is kept beside it, and its hash goes into the anchor. An opening hashes the whole chain all
+the same, and follows all declarations, keys, claims and answers; only prices that stand before the anchored checkpoint
+are not added up again. A checkpoint that is not in the anchor proves nothing: its sums are compared like any others.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import final
+from hashlib import sha256
+from typing import Final, final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.accounts import LIFETIME, Book, carried_over
 from discreet.ledger.budget import EventPrice, Sums, canonical, digest
-from discreet.ledger.charge_record import BEGINNING, Charge, Entry, ReadClaim, question_of
+from discreet.ledger.charge_record import BEGINNING, Charge, Entry, Head, ReadClaim, question_of
+from discreet.ledger.charges_and_claims import append
 from discreet.ledger.installments import part_key
 from discreet.ledger.store import LedgerRows
 
-__all__ = ["verify"]
+__all__ = ["CHECKPOINT_EVERY", "Replay", "add_checkpoint", "verify", "verify_opening"]
+
+CHECKPOINT_EVERY: Final = 20_000  # entries; so many are added up again by an opening
+_CHECKPOINT_SCOPE: Final = (
+    4  # entries for each sum, at least: else checkpoints would be longer than what they stand for
+)
+_PREVIOUS = b'"previous":"'
+_DATASET = re.compile(rb'\{"dataset":"(?:[^"\\]|\\.)*"')  # how an entry of a charge begins
 
 
 def verify(rows: LedgerRows) -> None:
     """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
-    replayed = _Replay()
-    last = BEGINNING
-    for head, body in rows.entries():
-        if head.index != last.index + 1 or digest(body) != head.hash:
-            raise LedgerDamaged(f"entry {last.index + 1} is missing or was changed")
-        entry = Entry.read(body, head.hash)
-        if (entry.index, entry.previous, entry.time) != (head.index, last.hash, head.time):
-            raise LedgerDamaged(f"entry {head.index} does not follow the one before")
-        replayed.add(entry)
-        last = head
+    replayed = Replay()
+    replayed.follow(rows)
     replayed.compare(rows)
 
 
+def verify_opening(rows: LedgerRows) -> Replay:
+    """Verify as `verify` does, but for the prices before the anchored checkpoint.
+
+    The whole chain up to there is hashed, and ends in what is anchored. So its entries are the ones that were added up
+    when that was anchored, and those sums are theirs.
+    """
+    replayed, mark = Replay(), rows.checkpoint()
+    if mark is not None:
+        sums = _anchored_sums(rows, mark)
+        replayed.hash_before(rows, mark.index)
+        replayed.sums.take(sums)
+    replayed.follow(rows)
+    replayed.compare(rows)
+    newest = replayed.checkpoint
+    if newest is not None and newest != mark:  # Written by somebody whose anchor it is in; now it is in ours, too.
+        rows.anchor_checkpoint(newest)
+    return replayed
+
+
+def add_checkpoint(rows: LedgerRows, verified: Replay | None = None) -> None:
+    """Add up what came since the anchored checkpoint, or since what was verified, and write it down as the next one.
+
+    It is added up from the chain alone. What is kept beside the chain could have been changed since it was verified,
+    and a checkpoint would make that last.
+    """
+    if (verified is not None and not verified.is_due) or not rows.accounts():
+        return  # It is not due; or the ledger was moved meanwhile, and nothing is added to it.
+    sums, last, mark = _SumsOfEntries(), BEGINNING, rows.checkpoint()
+    if verified is not None:
+        sums, last = verified.sums, verified.last
+    elif mark is not None:
+        sums.take(_anchored_sums(rows, mark))
+        last = mark
+    for head, body in rows.entries(after=last.index):
+        sums.add(_linked(last, head, body))
+        last = head
+    texts, since = sums.texts(), last.index - (0 if mark is None else mark.index)
+    if last != rows.head() or texts != rows.all_sums():
+        raise LedgerDamaged("the sums are not the sums of the entries")
+    if since >= _CHECKPOINT_SCOPE * len(texts):
+        written = append(rows, "", "checkpoint", {"sums": sums.packed()})
+        rows.anchor_checkpoint(Head(written.index, written.hash))
+
+
+def _anchored_sums(rows: LedgerRows, mark: Head) -> list[list[str]]:
+    """Return the sums that the anchored checkpoint says, if the chain has it as it was anchored."""
+    body, written_hash = rows.entry(mark.index) or ("", "")
+    if written_hash != mark.hash or digest(body) != mark.hash:
+        raise LedgerDamaged("this ledger does not contain its anchored checkpoint: it is another one, or was changed")
+    entry = Entry.read(body, written_hash)
+    if entry.kind != "checkpoint":
+        raise LedgerDamaged("what is anchored as a checkpoint is another entry")
+    return entry.content["sums"]  # type: ignore[no-any-return]
+
+
+def _linked(last: Head, head: Head, body: str) -> Entry:
+    """Return an entry that follows the one before, in the one form of an entry."""
+    if head.index != last.index + 1 or digest(body) != head.hash:
+        raise LedgerDamaged(f"entry {last.index + 1} is missing or was changed")
+    entry = Entry.read(body, head.hash)
+    if (entry.index, entry.previous, entry.time) != (head.index, last.hash, head.time):
+        raise LedgerDamaged(f"entry {head.index} does not follow the one before")
+    if canonical(json.loads(body)) != body:  # So that what is looked for in its bytes is what is read from it.
+        raise LedgerDamaged(f"entry {head.index} is not written as entries are")
+    return entry
+
+
 @final
-class _Replay:
+class _SumsOfEntries:
+    """What was spent by the prices of entries, and by nothing else."""
+
+    def __init__(self) -> None:
+        self._prices: dict[tuple[str, str], Counter[str]] = {}  # How often each price was paid, by data set and scope.
+        self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
+
+    def add(self, entry: Entry) -> None:
+        """Add what an entry spends."""
+        match entry.kind:
+            case "charge":
+                for scope, packed in entry.content["prices"].items():
+                    self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
+            case "open" | "raise" | "quotas" if "sums" in entry.content:
+                self._carry_over(entry)
+            case "restored":
+                self._restore(entry)
+            case "checkpoint":
+                if self.packed() != entry.content["sums"]:
+                    raise LedgerDamaged(f"the sums of the checkpoint {entry.index} are not those of the entries")
+
+    def _restore(self, entry: Entry) -> None:
+        """From here on the whole budget counts as spent."""
+        scopes = Book.read(entry.dataset, canonical(entry.content["declared"])).nested_scopes()
+        names = [LIFETIME, *(scope.name for scope in scopes)]
+        for name, text in zip(names, [entry.content["sums"], *entry.content.get("nested_sums", ())], strict=True):
+            self._start((entry.dataset, name), Sums.from_text(text))
+
+    def _carry_over(self, entry: Entry) -> None:
+        """Go on with the sums of a pure account that got its first delta: no more and no less than it had spent."""
+        name = (entry.dataset, LIFETIME)
+        book = Book.read(entry.dataset, canonical(entry.content["declared"]))
+        total = carried_over(self._sum(name), book) if name in self._prices else None
+        if total is None or total.text() != entry.content["sums"] or book.rule.shares.carried != total.epsilon:
+            raise LedgerDamaged(f"entry {entry.index} carries over something else than was spent")
+        self._start(name, total)
+
+    def _start(self, name: tuple[str, str], total: Sums) -> None:
+        self._before[name], self._prices[name] = total, Counter()
+
+    def _sum(self, name: tuple[str, str]) -> Sums:
+        """Add up one scope, equal prices at once; they are then not added up again."""
+        paid = [(EventPrice.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
+        total = self._before.get(name) or Sums.nothing(len(paid[0][0].kept))
+        for price, times in paid:
+            total = total.plus(price, times)
+        self._start(name, total)
+        return total
+
+    def totals(self) -> dict[tuple[str, str], Sums]:
+        """Return the sums of every scope."""
+        return {name: self._sum(name) for name in list(self._prices)}
+
+    def texts(self) -> dict[tuple[str, str], str]:
+        """Return them as a store keeps them."""
+        return {name: total.text() for name, total in self.totals().items()}
+
+    def packed(self) -> list[list[str]]:
+        """Return them as a checkpoint has them."""
+        return [[*name, text] for name, text in sorted(self.texts().items())]
+
+    def take(self, packed: list[list[str]]) -> None:
+        """Go on from the sums of a checkpoint, in place of what was added up before."""
+        self._prices.clear()
+        self._before.clear()
+        for dataset, scope, text in packed:
+            self._start((dataset, scope), Sums.from_text(text))
+
+
+@final
+class Replay:
     """What must be there if these entries were written and nothing else."""
 
     def __init__(self) -> None:
+        self.last = BEGINNING
+        self.sums = _SumsOfEntries()
+        self.checkpoint: Head | None = None  # the newest, whose sums were compared with those of the entries
         self._declared: dict[str, str] = {}
-        self._prices: dict[tuple[str, str], Counter[str]] = {}  # How often each price was paid, by data set and scope.
-        self._before: dict[tuple[str, str], Sums] = {}  # What counts as spent before those.
         self._answers: dict[int, str] = {}
         self._charges: dict[int, str] = {}
         self._hashes: dict[int, str] = {}  # of charges
@@ -48,11 +194,63 @@ class _Replay:
         self._remembered: dict[int, tuple[str, str | None, str | None]] = {}
         self._claims: dict[int, ReadClaim] = {}  # without an answer, by their charge
         self._restored: set[str] = set()
+        self._names: dict[bytes, str] = {}  # of data sets, as entries have them
         self._time = 0
         self._moved: dict[str, str] | None = None  # what was declared when it was moved
 
+    @property
+    def is_due(self) -> bool:
+        """Whether so much came since the newest checkpoint that the next one is due."""
+        return self.last.index - (0 if self.checkpoint is None else self.checkpoint.index) >= CHECKPOINT_EVERY
+
+    def follow(self, rows: LedgerRows) -> None:
+        """Add every entry after the last, with what it spends."""
+        for head, body in rows.entries(after=self.last.index):
+            entry = _linked(self.last, head, body)
+            self.add(entry)
+            self.sums.add(entry)
+            if entry.kind == "checkpoint":
+                self.checkpoint = head
+            self.last = head
+
+    def hash_before(self, rows: LedgerRows, index: int) -> None:
+        """Hash every entry before an anchored one, and add it but for what it spends.
+
+        Each was read as a whole before that was anchored, and then had the one form of an entry, in which names are
+        sorted. So a charge with neither key nor question nor parts is known by what stands beside its hash of the one
+        before, and need not be read as a whole again.
+        """
+        last, previous, moment = 0, BEGINNING.hash.encode(), 0
+        for number, written_hash, moment, body in rows.links(before=index):
+            last += 1
+            if number != last or sha256(body).hexdigest() != written_hash:
+                raise LedgerDamaged(f"entry {last} is missing or was changed")
+            dataset = None
+            if b'"index":%d,"kind":"charge","previous":"%b","prices":' % (last, previous) in body:
+                dataset = self._dataset(body)
+            if dataset is None or not body.endswith(f'"time":{moment}}}'.encode()) or body.count(_PREVIOUS) != 1:
+                self._add_hashed(Head(last - 1, previous.decode()), Head(last, written_hash, moment), body)
+            else:
+                self._note_charge(last, dataset, written_hash)
+            previous = written_hash.encode()
+        self.last = Head(last, previous.decode(), moment)
+
+    def _dataset(self, body: bytes) -> str | None:
+        """Return the data set of an entry that begins with it and goes on with an event."""
+        start = body[: body.find(b',"event":')]
+        if start not in self._names and _DATASET.fullmatch(start):
+            self._names[start] = json.loads(start + b"}")["dataset"]
+        return self._names.get(start)
+
+    def _add_hashed(self, last: Head, head: Head, body: bytes) -> None:
+        """Read an entry as a whole."""
+        entry = Entry.read(body.decode(), head.hash)
+        if (entry.index, entry.previous, entry.time) != (head.index, last.hash, head.time):
+            raise LedgerDamaged(f"entry {head.index} does not follow the one before")
+        self.add(entry)
+
     def add(self, entry: Entry) -> None:
-        """Add one entry."""
+        """Add one entry, but for what it spends."""
         if entry.time < self._time:
             raise LedgerDamaged(f"entry {entry.index} is older than the one before")
         self._time = entry.time
@@ -72,22 +270,13 @@ class _Replay:
                 self._reading(entry)
             case "failed" | "read" | "released" | "reopened":
                 self._claim_ended(entry)
-            case "open" | "raise" | "quotas":
+            case "open" | "raise" | "quotas" | "restored":
                 self._declared[entry.dataset] = canonical(entry.content["declared"])
-                if "sums" in entry.content:
-                    self._carry_over(entry)
-            case "restored":
-                self._declared[entry.dataset] = canonical(entry.content["declared"])
-                self._before[entry.dataset, LIFETIME] = Sums.from_text(entry.content["sums"])
-                self._prices[entry.dataset, LIFETIME] = Counter()
-                book = Book.read(entry.dataset, self._declared[entry.dataset])
-                for scope, text in zip(book.nested_scopes(), entry.content.get("nested_sums", ()), strict=True):
-                    self._before[entry.dataset, scope.name] = Sums.from_text(text)
-                    self._prices[entry.dataset, scope.name] = Counter()
-                self._restored.add(entry.dataset)
+                if entry.kind == "restored":
+                    self._restored.add(entry.dataset)
             case "moved" | "arrived":
                 self._move(entry)
-            case "format":
+            case "format" | "checkpoint":
                 pass
             case _:
                 raise LedgerDamaged(f"entry {entry.index} is of a kind that this release does not know")
@@ -101,10 +290,13 @@ class _Replay:
         else:
             self._declared, self._moved = self._moved, None
 
+    def _note_charge(self, index: int, dataset: str, written_hash: str) -> None:
+        if dataset not in self._declared:
+            raise LedgerDamaged(f"entry {index} charges a data set that was not opened")
+        self._charges[index], self._hashes[index] = dataset, written_hash
+
     def _charge(self, entry: Entry) -> None:
-        if entry.dataset not in self._declared:
-            raise LedgerDamaged(f"entry {entry.index} charges a data set that was not opened")
-        self._charges[entry.index], self._hashes[entry.index] = entry.dataset, entry.hash
+        self._note_charge(entry.index, entry.dataset, entry.hash)
         if "parts" in entry.content:
             self._series[entry.index] = (entry.content["parts"], 0)
         key, question = entry.content.get("key"), question_of(entry.content)
@@ -114,25 +306,6 @@ class _Replay:
         units = {scope.name for scope in book.nested_scopes()}
         if units - entry.content["prices"].keys() or len(units) != len(entry.content.get("nested", ())):
             raise LedgerDamaged(f"entry {entry.index} does not charge every unit that its data set protects")
-        for scope, packed in entry.content["prices"].items():
-            self._prices.setdefault((entry.dataset, scope), Counter())[canonical(packed)] += 1
-
-    def _carry_over(self, entry: Entry) -> None:
-        """Go on with the sums of a pure account that got its first delta: no more and no less than it had spent."""
-        name = (entry.dataset, LIFETIME)
-        book = Book.read(entry.dataset, self._declared[entry.dataset])
-        total = carried_over(self._sums(name), book) if name in self._prices else None
-        if total is None or total.text() != entry.content["sums"] or book.rule.shares.carried != total.epsilon:
-            raise LedgerDamaged(f"entry {entry.index} carries over something else than was spent")
-        self._before[name], self._prices[name] = total, Counter()
-
-    def _sums(self, name: tuple[str, str]) -> Sums:
-        """Add up one scope: equal prices at once."""
-        paid = [(EventPrice.unpacked(json.loads(text)), times) for text, times in self._prices[name].items()]
-        total = self._before.get(name) or Sums.nothing(len(paid[0][0].kept))
-        for price, times in paid:
-            total = total.plus(price, times)
-        return total
 
     def _answer(self, entry: Entry) -> None:
         charge = entry.content["charge"]
@@ -181,7 +354,7 @@ class _Replay:
         """Compare with what is kept beside the chain."""
         if rows.accounts() != self._declared:
             raise LedgerDamaged("what is declared is not what the entries say")
-        sums = {name: self._sums(name) for name in self._prices}
+        sums = self.sums.totals()
         if rows.all_sums() != {name: total.text() for name, total in sums.items()}:
             raise LedgerDamaged("the sums are not the sums of the entries")
         if {charge: digest(text) for charge, text in rows.answers().items()} != self._answers:
