@@ -210,6 +210,8 @@ class Grammar:
                 f"AVG({number})",
                 f"VAR_POP({number})",
                 f"STDDEV_SAMP({number})",
+                f"CORR({number}, {self.number(1)})",
+                f"COVAR_POP({number}, {self.number(1)})",
                 f"MEDIAN({number})",
                 f"QUANTILE({number}, {q})",
                 f"QUANTILE(FLOOR(LEAST(GREATEST({number}, 0), 4)), [0.25, {q}, 0.75])",

@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from discreet.query.release_table import ReleaseTable
     from discreet.query.session.builder import (
         col,
+        correlation,
         count,
         count_distinct,
+        covariance,
         deviation,
         maximum,
         mean,
@@ -42,8 +44,10 @@ _HOMES = {
     "release_table": ("ReleaseTable",),
     "session.builder": (
         "col",
+        "correlation",
         "count",
         "count_distinct",
+        "covariance",
         "deviation",
         "maximum",
         "mean",
@@ -76,8 +80,10 @@ __all__ = [
     "boolean",
     "categories",
     "col",
+    "correlation",
     "count",
     "count_distinct",
+    "covariance",
     "csv",
     "deviation",
     "maximum",

@@ -522,6 +522,8 @@ class Statistic(Enum):
     MEAN = "mean"
     VARIANCE = "variance"
     DEVIATION = "deviation"
+    COVARIANCE = "covariance"  # of the rows in which both arguments have a value
+    CORRELATION = "correlation"
     QUANTILE = "quantile"
     MODE = "mode"
 
@@ -534,10 +536,15 @@ class Measure:
     statistic: Statistic
     argument: Expression | None = None  # None for ROWS and UNITS only
     quantile: Fraction | None = None  # for QUANTILE only
-    sample: bool = True  # for VARIANCE and DEVIATION: divide by n - 1
+    sample: bool = True  # for VARIANCE, DEVIATION and COVARIANCE: divide by n - 1
     called: str = ""  # as the analyst wrote it, such as MAX for an extreme quantile; for notes only
     weight: int | None = None  # how many parts of the price it has where others have one; None for one
     among: tuple[Fraction, ...] | None = None  # of a list of quantiles: all of them, in order, chosen together
+    other: Expression | None = None  # the second argument, for COVARIANCE and CORRELATION only
+
+    @property
+    def arguments(self) -> tuple[Expression, ...]:
+        return tuple(argument for argument in (self.argument, self.other) if argument is not None)
 
 
 @final

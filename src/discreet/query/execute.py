@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, TypeAlias, TypeVar
@@ -17,19 +17,71 @@ from discreet.query.engine import ExactCounts
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.choices import pick
 from discreet.query.plan.draft import FinalDraft, Number, NumberNoise, TallySpec
+from discreet.query.plan.residuals import SharedNoise
 
-__all__ = ["draw", "exact_numbers", "without_noise"]
+__all__ = ["draw", "draw_together", "exact_numbers", "without_noise"]
 
 Rows: TypeAlias = NDArray[np.int64]
+Exact: TypeAlias = tuple[NDArray[Any], ...]  # the numbers of one table, of all groups
+Shared: TypeAlias = Mapping[int, NDArray[Any]]  # by number: what is released of a family
 T = TypeVar("T")
 
 
 def draw(draft: FinalDraft, tallied: ExactCounts) -> ReleasedNumbers:
     """Draw all noise: of groups first, then, fresh and independent, of the numbers and choices of those shown."""
+    (released,) = draw_together([draft], [tallied])
+    return released
+
+
+def draw_together(drafts: Sequence[FinalDraft], tallied: Sequence[ExactCounts]) -> tuple[ReleasedNumbers, ...]:
+    """Draw all noise of several tables: what a family shares once, for all its tables, and the rest for each.
+
+    A family that is not whole is refused: each further draw for one of its tables would cost as much as the first.
+    """
+    families: dict[int, list[tuple[SharedNoise, int]]] = {}
+    for place, draft in enumerate(drafts):
+        if draft.noising.shared is not None:
+            families.setdefault(id(draft.noising.shared.residuals), []).append((draft.noising.shared, place))
+    for members in families.values():
+        _require_whole([shared for shared, _ in members])
+    drawn = {
+        key: _family([(shared, exact_numbers(drafts[place], tallied[place].tally)) for shared, place in members])
+        for key, members in families.items()
+    }
+    noisy = [_of_family(draft.noising.shared, drawn) for draft in drafts]
+    return tuple(_drawn(*each) for each in zip(drafts, tallied, noisy, strict=True))
+
+
+def _require_whole(members: list[SharedNoise]) -> None:
+    tables, scales = sorted(one.table for one in members), {one.scales for one in members}
+    if tables != list(range(len(members[0].residuals.tables))) or len(scales) > 1:
+        raise RuntimeError("the noise of a family is drawn once, for all its tables together")
+
+
+def _family(members: list[tuple[SharedNoise, Exact]]) -> list[list[NDArray[Any]] | None]:
+    """Draw what a family shares, number by number, and return its tables."""
+    members = sorted(members, key=lambda member: member[0].table)
+    first = members[0][0]
+    return [
+        None if scale is None else first.residuals.release([exact[place] for _, exact in members], scale)
+        for place, scale in enumerate(first.scales)
+    ]
+
+
+def _of_family(shared: SharedNoise | None, drawn: Mapping[int, list[list[NDArray[Any]] | None]]) -> Shared:
+    if shared is None:
+        return {}
+    numbers = enumerate(drawn[id(shared.residuals)])
+    return {place: tables[shared.table] for place, tables in numbers if tables is not None}
+
+
+def _drawn(draft: FinalDraft, tallied: ExactCounts, shared: Shared) -> ReleasedNumbers:
     shown = _shown(draft, tallied)
-    exact = exact_numbers(draft, tallied.tally)
-    noises = zip(draft.noising.numbers, exact, strict=True)
-    numbers = tuple(_noisy(one, column[shown]) for one, column in noises)
+    exact = [column[shown] for column in exact_numbers(draft, tallied.tally)]
+    numbers = tuple(
+        compact(wide(shared[place][shown])) if place in shared else _noisy(one, exact[place])
+        for place, one in enumerate(draft.noising.numbers)
+    )
     kept = [_there(tallied.tally.measures[asked.column].values) for asked in draft.picks]
     chosen = [pick(draft, place, values, shown) for place, values in enumerate(kept)]
     return ReleasedNumbers(numbers, tuple(chosen), _keys(draft, tallied, shown), shown.size)

@@ -174,7 +174,8 @@ class ReleaseTable:
 
     `table["n"]` is a column and `table[0]` a row by names. Counts and sums are right on average for the counted
     rows; `tidy` moves them to where the exact answer surely is. An interval encloses the exact answer of the
-    bounded data, one cell at a time.
+    bounded data, one cell at a time; of means and quantiles that were asked for with `population`, that of what the
+    counted rows were drawn from, if they were drawn independently of each other.
 
     Args:
         columns: The columns, with intervals where something was measured.

@@ -20,6 +20,7 @@ from discreet.query.bounding import packed_columns, row_store, sorted_blocks
 from discreet.query.bounding.aggregation import tally
 from discreet.query.bounding.contribution_bounds import ContributionBounds
 from discreet.query.bounding.rows import RowChunk
+from discreet.query.bounding.unit_codes import NumberUnits
 
 SMALL = (everything(-3, 4, centre=1), everything(0, 9))
 WIDE = (everything(-(2**52), 2**52, centre=5), everything(-(2**51), 2**51))
@@ -62,6 +63,42 @@ def test_tally_agrees_with_a_loop_over_units(name: str, measures: tuple[Any, Any
     highs = (5, 10) if measures is SMALL else (2**52, 2**52)
     rows = made(200, units, 6, highs, label=len(name) + limits[0])
     assert ours(rows, 6, bound, measures, kind=kind, size=64) == theirs(rows, 6, bound, measures)
+
+
+MIDDLE = (everything(-(2**27), 2**27, centre=5), everything(-(2**26), 2**26))
+FAR = [None, *range(-40, 60), 900]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("limits", [(1, 1), (2, 1), (1, 3), (3, 2), (20, 20)])
+def test_tally_agrees_where_units_are_shared_out_by_ranges(
+    limits: tuple[int, int], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A unit, its group and both levels are wider than a word, but not within a range of sixteen units."""
+    ranges, shared_out = list[int](), sorted_blocks.UnitRanges.shared_out
+
+    def noted(self: sorted_blocks.UnitRanges, *given: Any) -> Any:
+        ranges.append(self.many)
+        return shared_out(self, *given)
+
+    monkeypatch.setattr(sorted_blocks.UnitRanges, "shared_out", noted)
+    monkeypatch.setattr(sorted_blocks, "_LEAST_RANGE", 1)
+    monkeypatch.setattr(sorted_blocks, "_BLOCK", 64)
+    bound = ContributionBounds(max_groups=limits[0], max_rows=limits[1])
+    rows = made(1500, FAR, 6, (2**27, 2**26), label=limits[0])
+    assert ours(rows, 6, bound, MIDDLE, size=256, threads=threads) == theirs(rows, 6, bound, MIDDLE)
+    assert ranges
+    assert min(ranges) > 5
+
+
+def test_units_that_are_too_far_apart_are_not_shared_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their distance does not fit a word."""
+    monkeypatch.setattr(sorted_blocks, "_LEAST_RANGE", 1)
+    layout = packed_columns.KeyLayout(2, 2)
+    for far, many in ((2**63 - 1, None), (2**61, 3)):
+        units = NumberUnits(np.array([-(2**63), -(2**63) + far, *[-(2**63)] * 98]))
+        found = sorted_blocks.UnitRanges.of(units, layout)
+        assert (None if found is None else found.many) == many
 
 
 def test_tally_agrees_where_many_are_chosen_of_more() -> None:

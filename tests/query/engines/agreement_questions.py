@@ -290,6 +290,8 @@ _OF_ANY_UNIT = (
     "SELECT COUNT(DISTINCT drug) AS d, COUNT(DISTINCT ward) AS w, COUNT(DISTINCT days) AS x FROM stays",
     "SELECT ward, COUNT(DISTINCT drug) AS d FROM stays GROUP BY ward",
     "SELECT VAR_POP(cost) AS v, STDDEV_SAMP(days) AS s FROM stays",
+    "SELECT CORR(cost, days) AS r, COVAR_SAMP(days, cost) AS c FROM stays",
+    "SELECT ward, COVAR_POP(cost, acute) AS c FROM stays GROUP BY ward",
     "SELECT DATE_TRUNC('month', at) AS m, COUNT(*) AS n FROM stays GROUP BY 1",
     "SELECT EXTRACT(HOUR FROM at) AS h, SUM(days) AS d FROM stays GROUP BY 1",
     "SELECT CAST(at AS DATE) AS d, COUNT(*) AS n FROM stays GROUP BY 1",

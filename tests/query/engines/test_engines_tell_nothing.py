@@ -91,7 +91,7 @@ TRIGGERS = (
     *(f"SELECT COUNT(*) AS n FROM t WHERE {condition}" for condition in _CONDITIONS),
     *(
         f"SELECT {one} AS n FROM t"
-        for one in ("SUM(whole)", "AVG(exact)", "MEDIAN(real)", "VAR_POP(whole)", "MODE(tiny)")
+        for one in ("SUM(whole)", "AVG(exact)", "MEDIAN(real)", "VAR_POP(whole)", "CORR(whole, real)", "MODE(tiny)")
     ),
     "SELECT COUNT(DISTINCT word) AS n FROM t",
     "SELECT SUM(LEAST(GREATEST(s, -9), 9)) AS n FROM (SELECT who, SUM(whole) AS s FROM t GROUP BY who) AS x",

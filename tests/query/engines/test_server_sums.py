@@ -79,6 +79,7 @@ class Streaming:
 SUMS = (
     "COUNT(*)", "COUNT(city)", "COUNT(small)", "COUNT(day)", "COUNT(open)", "SUM(small)", "AVG(small)",
     "VARIANCE(small)", "SUM(whole)", "AVG(whole)", "VARIANCE(whole)", "COUNT(large)", "SUM(real)", "COUNT(real)",
+    "CORR(small, whole)",
 )  # fmt: skip
 WHERE = (
     "", "city = 'Köln'", "city = 'KÖLN'", "small > 7", "small >= 7", "small = 1000", "small > 1000", "small >= -7",

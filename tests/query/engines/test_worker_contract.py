@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from discreet.query.engine import Engine, ExactCounts, RowEngine
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
 from discreet.query.workers.messages import ByteBlocks, decoded, encoded, read_tallied, write_tallied
-from discreet.query.workers.worker_engine import WorkerEngine
+from discreet.query.workers.worker_engine import WorkerEngine, _settings
 
 
 class TestWorkers(EngineContract):
@@ -55,6 +56,17 @@ def test_a_worker_draws_nothing_of_its_own() -> None:
     assert chosen(WorkerEngine(small_world())) == here
     assert chosen(WorkerEngine(small_world())) == here
     assert here[2] > 0
+
+
+def test_workers_sort_by_avx2_on_processors_that_are_slow_at_avx_512(tmp_path: Path) -> None:
+    """What they choose is the same either way: the test above compares a worker with this process."""
+    facts = tmp_path / "cpuinfo"
+    told = {}
+    for vendor in ("AuthenticAMD", "GenuineIntel"):
+        facts.write_text(f"processor : 0\nvendor_id : {vendor}\n")
+        told[vendor] = _settings(str(facts)).get("NPY_DISABLE_CPU_FEATURES", "")
+    assert "X86_V4" in told["AuthenticAMD"].split()
+    assert told["GenuineIntel"] == _settings(str(tmp_path / "none")).get("NPY_DISABLE_CPU_FEATURES", "") == ""
 
 
 def test_both_engines_hand_over_rows() -> None:

@@ -149,7 +149,7 @@ def _literal(literal: Literal) -> str:
 
 
 def measure_text(measure: Measure) -> str:
-    argument = "" if measure.argument is None else f"({expression_text(measure.argument)})"
+    argument = f"({', '.join(map(expression_text, measure.arguments))})" if measure.arguments else ""
     more = "" if measure.quantile is None else f" at {measure.quantile}"
     more += "" if measure.among is None else f" of {', '.join(map(str, measure.among))}"
     return measure.statistic.value + argument + more + ("" if measure.sample else " of all")

@@ -113,6 +113,8 @@ EVERY = {
     "mean of flag": Measure(Statistic.MEAN, FLAG),
     "variance": Measure(Statistic.VARIANCE, X),
     "deviation": Measure(Statistic.DEVIATION, X, sample=False),
+    "covariance": Measure(Statistic.COVARIANCE, X, sample=False, other=LATER),
+    "correlation": Measure(Statistic.CORRELATION, SURE, other=X),
 }
 
 

@@ -521,8 +521,10 @@ def test_a_population_is_refused_where_rows_are_no_independent_draws() -> None:
     asked = Measure(Statistic.QUANTILE, X, Fraction(1, 2))
     with pytest.raises(Refused, match="drawn independently"):
         priced(asked, limits=(1, 2), epsilon=1, quantile_intervals=True, population=True)
-    with pytest.raises(InvalidParameter, match="quantile_intervals"):
-        Spend(epsilon=1, population=True)
+    with pytest.raises(Refused, match="none is asked for here"):
+        priced(asked, epsilon=1, population=True)
+    with pytest.raises(Refused, match="covers sampling error"):
+        priced(Measure(Statistic.MEAN, X), error=1, expected=100, population=True)
     with pytest.raises(InvalidParameter, match="one of them"):
         priced(replace(asked, among=(Fraction(1, 4),)), epsilon=1)
     source = replace(catalogue(), unit=replace(catalogue().unit, window="day", time="at"))

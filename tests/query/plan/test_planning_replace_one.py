@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from planning_worlds import CITIES, EVERY, WORD, Planned, X, exchanges, people, priced, units
+from planning_worlds import CITIES, EVERY, FIELDS, WORD, Planned, X, exchanges, people, priced, units
 from test_planning_sensitivities import PIVOTS, charged, others_for, spent_at_most
 from test_planning_verified import CASES
 
@@ -25,6 +25,7 @@ LIMITS = ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1))
 
 
 Change = list[list[int]]
+CROSSED = {field.name: None for field in FIELDS} | {"x": 4, "later": 3, "sure": 0}  # Opposite ends of two columns.
 
 
 def made(measure: str, keys: str, limits: tuple[int, int], **spend: Any) -> PricedQuery:
@@ -35,12 +36,16 @@ def made(measure: str, keys: str, limits: tuple[int, int], **spend: Any) -> Pric
 def states(keys: str, limits: tuple[int, int], measure: str) -> list[Any]:
     """All that one unit may give, also nothing; where keys are not public, also in groups that nobody else is in."""
     groups = limits[0] if keys != "none" else 1
-    values: tuple[int | None, ...] = (0, 2, 4, None) if groups * limits[1] <= 2 else (0, 2, 4)
+    values: tuple[Any, ...] = (0, 2, 4, None) if groups * limits[1] <= 2 else (0, 2, 4)
     if measure == "distinct":
         values = (0, 4)
+    if measure in ("covariance", "correlation"):
+        values += (CROSSED,)
     listed = [(), *units(groups, limits[1], values)]
     if groups * limits[1] > 3 and measure != "distinct":  # All rows alike in a group: what is lost is largest there.
-        listed = [unit for unit in listed if all(len({x for city, x in unit if city == one}) < 2 for one in CITIES)]
+        listed = [
+            unit for unit in listed if all(len({str(x) for city, x in unit if city == one}) < 2 for one in CITIES)
+        ]
     if keys == "unknown":
         listed += [tuple((f"{city}, elsewhere", value) for city, value in unit) for unit in listed if unit]
     return listed
@@ -56,7 +61,7 @@ def asked(measure: str, keys: str, limits: tuple[int, int]) -> bool:
     if keys == "none":
         is_count = measure in ("rows", "count of sure") and limits[1] == 1
         return limits[0] == 1 and measure != "units" and not is_count
-    return keys == "known" or limits[0] * limits[1] <= 2
+    return (keys == "known" and measure not in ("covariance", "correlation")) or limits[0] * limits[1] <= 2
 
 
 EACH = [(m, k, limits) for m in EVERY for k in KEYS for limits in LIMITS if asked(m, k, limits)]

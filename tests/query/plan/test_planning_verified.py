@@ -220,6 +220,17 @@ def test_the_room_for_a_population_is_paid_for(relation: Relation) -> None:
     assert check(Planned(plan, relation=relation, claim=point), worlds).violated
 
 
+@pytest.mark.parametrize("relation", list(Relation))
+def test_the_squares_of_a_mean_of_a_population_are_paid_for(relation: Relation) -> None:
+    plan = priced(Measure(Statistic.MEAN, X), relation=relation, population=True, epsilon=Fraction(48))
+    worlds = people([unit for unit in units(1, 1, (0, 4)) if unit[0][0] == "a"], 2)
+    assert len(plan.draft.numbers) == 3
+    assert check(Planned(plan, relation=relation), worlds).holds
+    first, second, _ = plan.event.events  # type: ignore[attr-defined]
+    if relation is Relation.ADD_REMOVE:  # Where values are exchanged, this small world is not the worst one.
+        assert check(Planned(plan, relation=relation, claim=Composed([first, second])), worlds).violated
+
+
 @pytest.mark.parametrize("limits", [(1, 1), (1, 2)])
 def test_an_interval_of_a_quantile_holds_it_on_every_small_world(limits: tuple[int, int]) -> None:
     for quantile in (Fraction(1, 2), Fraction(9, 10)):

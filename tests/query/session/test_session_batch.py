@@ -10,7 +10,8 @@ from session_data import CUSTOMERS, charges, opened, shop
 import discreet as dp
 from discreet.ledger import Ledger
 from discreet.privacy import ApproxDP, Composed, Gaussian, Repeated, epsilon, events
-from discreet.query.plan.planner import PricedQuery, joint_event
+from discreet.query import execute
+from discreet.query.plan.planner import joint_event
 from discreet.query.session.plans import JointRelease
 from discreet.query.workers.worker_engine import WorkerEngine
 
@@ -149,11 +150,11 @@ def test_a_refused_charge_reads_nothing_and_names_the_whole_price(tmp_path, monk
 
 
 def test_one_draw_that_fails_is_no_answer_for_all_and_never_drawn_again(tmp_path, monkeypatch):
-    drawn = PricedQuery.draw
+    drawn = execute._drawn
     with opened(tmp_path) as session:
         joint = session.batch(plans(session), idempotency_key=KEY, purpose="a release")
         monkeypatch.setattr(
-            PricedQuery, "draw", lambda self, tallied: drawn(self, tallied) if self.question.keys else 1 / 0
+            execute, "_drawn", lambda draft, *given: drawn(draft, *given) if draft.question.keys else 1 / 0
         )
         with pytest.raises(dp.AnswerFailed):
             joint.release()

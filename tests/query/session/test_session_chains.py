@@ -121,6 +121,7 @@ QUESTIONS = (
     ("SELECT sex, COUNT(*) AS n, SUM(gain) AS s FROM people GROUP BY sex", {"epsilon": 1}),
     ("SELECT AVG(gain) AS a, COUNT(DISTINCT household) AS d FROM people", {"epsilon": 1}),
     ("SELECT sex, VARIANCE(gain) AS v FROM people GROUP BY sex", {"epsilon": 1}),
+    ("SELECT sex, CORR(gain, gain * gain) AS r FROM people GROUP BY sex", {"epsilon": 1}),
     ("SELECT MEDIAN(gain) AS m FROM people", {"epsilon": 1}),
     ("SELECT MODE(sex) AS m FROM people", {"epsilon": 1}),
     ("SELECT sex, QUANTILE(gain, [0.1, 0.5, 0.9]) AS m FROM people GROUP BY sex", {"epsilon": 1}),

@@ -105,6 +105,8 @@ class TestAmounts:
         "MEDIAN(x)",
         "VARIANCE(x)",
         "STDDEV_POP(x)",
+        "CORR(x, age)",
+        "COVAR_POP(age, x)",
         "QUANTILE(x, 0.9)",
         "SUM(x) FILTER (WHERE age > 30)",
     )

@@ -100,7 +100,16 @@ def test_a_count_of_rows_does_not_tell_whether_they_have_values(measure: str, co
 
 
 @pytest.mark.parametrize(
-    "measure", ["AVG(x)", "STDDEV(x)", "VAR_POP(x)", "AVG(x) + 1", "AVG(CASE WHEN k = 'a' THEN 1 ELSE 0 END)"]
+    "measure",
+    [
+        "AVG(x)",
+        "STDDEV(x)",
+        "VAR_POP(x)",
+        "COVAR_POP(x, x)",
+        "CORR(x, x)",
+        "AVG(x) + 1",
+        "AVG(CASE WHEN k = 'a' THEN 1 ELSE 0 END)",
+    ],
 )
 @pytest.mark.parametrize("unit", ["row", dp.Unit("u")])
 def test_a_mean_of_a_group_that_may_be_empty_is_null_and_comes_last(measure: str, unit: Any) -> None:

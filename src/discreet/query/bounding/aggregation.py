@@ -14,12 +14,12 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.query.bounding.contribution_bounds import MOST_GROUPS, BoundedColumn, ContributionBounds
 from discreet.query.bounding.nested_units import OuterLimit, pair_numbers
-from discreet.query.bounding.packed_columns import Gathered, Inside, KeyLayout, Numbered, PackedShape, Payload
+from discreet.query.bounding.packed_columns import Gathered, Inside, KeyLayout, Numbered, PackedShape, Payload, Runs
 from discreet.query.bounding.row_store import RowStore, keep_freed_memory
 from discreet.query.bounding.rows import RowChunk, clean
 from discreet.query.bounding.secret import Secret
 from discreet.query.bounding.selection import Kept, Selection
-from discreet.query.bounding.sorted_blocks import blocks, sort
+from discreet.query.bounding.sorted_blocks import UnitRanges, blocks, sort
 from discreet.query.bounding.unit_codes import ListedUnits, NumberUnits, Reader, Units, numbered
 
 __all__ = [
@@ -390,10 +390,34 @@ class Counting:
         """Pack rows into one word each, after numbering the units anew where that helps; else number the rows."""
         if not self.shape.holds(units) and self.shape.layout.holds(0, units.codes.size - 1):
             units = numbered(units)
-        if not self.shape.holds(units):
-            return self._numbered(units, groups, levels)
-        fields = zip(levels, self.shape.bits, strict=True)
-        return self._packed(self.shape.layout.pack(units.codes, groups, fields), units)
+        if self.shape.holds(units):
+            fields = zip(levels, self.shape.bits, strict=True)
+            return self._packed(self.shape.layout.pack(units.codes, groups, fields), units)
+        ranges = None if self.outer is not None else UnitRanges.of(units, self.shape.layout)
+        return self._numbered(units, groups, levels) if ranges is None else self._ranged(ranges, groups, levels)
+
+    def _ranged(self, ranges: UnitRanges, groups: Integers, levels: Sequence[Integers]) -> Aggregation:
+        """Share rows out by ranges of units that are narrow enough for one word a row; sort and count each range."""
+        fields = [*zip(levels, self.shape.bits, strict=True)]
+        shares = ranges.shared_out(groups, fields, self.threads)
+        done = list(self.workers.map(self._ranges, shares))
+        for other in done[1:]:
+            done[0].merge(other)
+        return done[0]
+
+    def _ranges(self, share: Sequence[tuple[Units, list[Integers]]]) -> Aggregation:
+        """Count ranges of units, one after the other, in one thread."""
+        tallying, layout, inside = self._nothing(), self.shape.layout, Inside(self.shape.bits)
+        secret, runs = self.secret.again(), Runs()
+        for units, parts in share:
+            keys = np.concatenate(parts)
+            parts.clear()
+            keys.sort()
+            selection = Selection(self.limits, secret, units, layout, inside, runs)
+            for block in blocks(keys, layout.unit_shift):
+                for kept in selection.keep(block):
+                    tallying.add(kept, inside)
+        return tallying
 
     def _numbered(self, units: Units, groups: Integers, levels: Sequence[Integers]) -> Aggregation:
         """Sort by unit, group and the number of the row; if even that is too wide, one half of the units at a time."""

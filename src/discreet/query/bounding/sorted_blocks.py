@@ -16,7 +16,7 @@ from discreet.query.bounding.packed_columns import Gathered, Inside, KeyLayout, 
 from discreet.query.bounding.secret import Blocks, Secret
 from discreet.query.bounding.unit_codes import NumberUnits, Units, numbered
 
-__all__ = ["Here", "Present", "UnitBlock", "WholeUnits", "blocks", "by_unit", "sort"]
+__all__ = ["Here", "Present", "UnitBlock", "UnitRanges", "WholeUnits", "blocks", "by_unit", "sort"]
 
 # --- ordering: Sort keys with several threads, and cut what is sorted into blocks of whole units. ---
 
@@ -56,6 +56,79 @@ def blocks(keys: Integers, unit_shift: int) -> list[Integers]:
     units = keys[::_BLOCK] >> unit_shift
     cuts = np.unique(np.searchsorted(keys, units << unit_shift))
     return [part for part in np.split(keys, cuts) if part.size]
+
+
+# --- unit_ranges: Rows shared out by ranges of units, so narrow that a unit, its group and all levels fit one word. ---
+
+
+_MOST_RANGES = 1 << 16  # Their numbers fit 16 bits, which are put in order by counting.
+_LEAST_RANGE = (
+    1 << 15
+)  # Rows of one, on average: each is sorted and looked at by itself, which costs less than it saves.
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _RangeOfUnits:
+    """Units of one range, by the lowest bits of their distance from the least of all."""
+
+    units: Units
+    start: int
+    mask: int
+
+    def names(self, codes: Integers, secret: Secret) -> Blocks:
+        return self.units.names((codes & self.mask) + self.start, secret)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitRanges:
+    """How units are shared out: a range has as many as a key has room for.
+
+    What is kept of a unit depends on its name and its own rows, and all of these are in one range.
+    """
+
+    units: Units
+    low: int
+    width: int  # bits of a unit in a key
+    many: int
+    layout: KeyLayout
+
+    @classmethod
+    def of(cls, units: Units, layout: KeyLayout) -> UnitRanges | None:
+        """Return the ranges of units, of which there is at least one; None if they would be too many."""
+        width = 64 - layout.unit_shift
+        low, high = int(units.codes.min()), int(units.codes.max())
+        many = ((high - low) >> max(width, 0)) + 1
+        if width <= 0 or high - low >= 1 << 62 or many > min(_MOST_RANGES, units.codes.size // _LEAST_RANGE):
+            return None  # Distances from the least one must fit a word, too.
+        return cls(units, low, width, many, layout)
+
+    def shared_out(
+        self, groups: Integers, fields: Sequence[tuple[Integers, int]], threads: int
+    ) -> list[list[tuple[_RangeOfUnits, list[Integers]]]]:
+        """Pack all rows, and return the keys of every range in pieces, for each thread some ranges."""
+        found: list[list[Integers]] = [[] for _ in range(self.many)]
+        for start in range(0, groups.size, _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            codes = self.units.codes[rows] - self.low
+            numbers = (codes >> self.width).astype(np.uint16)
+            # Of a unit the key has the lowest bits only; the number of its range is the rest.
+            codes &= (1 << self.width) - 1
+            codes -= (codes >> (self.width - 1)) << self.width
+            keys = self.layout.pack(codes, groups[rows], [(column[rows], bits) for column, bits in fields])
+            keys = keys[np.argsort(numbers, kind="stable")]
+            ends = np.cumsum(np.bincount(numbers, minlength=self.many)).tolist()
+            for number, (first, last) in enumerate(pairwise((0, *ends))):
+                if last > first:
+                    found[number].append(keys[first:last])
+        mask = (1 << self.width) - 1
+        parts = [
+            (_RangeOfUnits(self.units, self.low + (number << self.width), mask), pieces)
+            for number, pieces in enumerate(found)
+            if pieces
+        ]
+        return [parts[turn::threads] for turn in range(threads)]
 
 
 # --- whole_units: Rows of a few words, sorted by unit once, and looked at in blocks of whole units. ---

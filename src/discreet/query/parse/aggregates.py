@@ -38,6 +38,7 @@ class Aggregate:
 
     statistic: Statistic
     argument: Expression | None = None
+    other: Expression | None = None  # of two
     quantile: Fraction | None = None
     quantiles: tuple[Fraction, ...] | None = None  # of a list, as it was written
     sample: bool = True
@@ -85,6 +86,12 @@ def read_aggregate(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
 
 
 def _bounded(aggregate: Aggregate, bounds: Bounds) -> Aggregate:
+    if aggregate.other is not None:
+        raise Refused(
+            "contribution bounds are for aggregates of one number",
+            reason="it is not clear which of the two is bounded",
+            way_out="leave them out, and clamp each: CORR(LEAST(GREATEST(x, 0), 100), y)",
+        )
     if bounds.per is Per.GROUP:
         return replace(aggregate, per_group=bounds)
     if aggregate.argument is None or aggregate.statistic not in _NUMERIC:
@@ -134,7 +141,10 @@ def _is_always_null(argument: Expression) -> bool:
 
 def _number(context: Context, scope: Scope, node: exp.Expr) -> Expression:
     """Read an argument that is a number; a condition counts as one where it is true and as zero where it is false."""
-    argument = _amount(scope, _argument(context, scope, node))
+    return _as_number(_amount(scope, _argument(context, scope, node)))
+
+
+def _as_number(argument: Expression) -> Expression:
     if argument.facts.kind is Kind.BOOLEAN:
         no = apply(Operator.NOT, argument)
         return when([(argument, literal(1)), (no, literal(0))])
@@ -223,6 +233,17 @@ def _count_if(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
 def _moment(statistic: Statistic, *, sample: bool = True) -> _Reader:
     def read(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
         return Aggregate(statistic=statistic, argument=_number(context, scope, node), sample=sample)
+
+    return read
+
+
+def _of_two(statistic: Statistic, *, sample: bool = True) -> _Reader:
+    """Read a statistic of two numbers: of rows in which both have a value."""
+
+    def read(context: Context, scope: Scope, node: exp.Expr) -> Aggregate:
+        second = _of_something(read_expression(context, scope, node.args["expression"]))
+        other = _as_number(_amount(scope, second))
+        return Aggregate(statistic=statistic, argument=_number(context, scope, node), other=other, sample=sample)
 
     return read
 
@@ -363,6 +384,9 @@ _FORMS: dict[str, Form[_Reader]] = table_of(
     ("Stddev", "this", _moment(_S.DEVIATION)),
     ("StddevSamp", "this", _moment(_S.DEVIATION)),
     ("StddevPop", "this", _moment(_S.DEVIATION, sample=False)),
+    ("CovarPop", "this expression", _of_two(_S.COVARIANCE, sample=False)),
+    ("CovarSamp", "this expression", _of_two(_S.COVARIANCE)),
+    ("Corr", "this expression", _of_two(_S.CORRELATION)),
     ("Min", "this", _extreme(_LEAST, "MIN")),
     ("Max", "this", _extreme(_GREATEST, "MAX")),
     ("Median", "this", _median),

@@ -69,7 +69,15 @@ __all__ = ["PerGroup", "Reading", "keys_with_domains", "measure_of", "measures_o
 
 _MEASURES_S = Statistic
 _BOUNDED = frozenset(
-    {_MEASURES_S.SUM, _MEASURES_S.MEAN, _MEASURES_S.VARIANCE, _MEASURES_S.DEVIATION, _MEASURES_S.QUANTILE}
+    {
+        _MEASURES_S.SUM,
+        _MEASURES_S.MEAN,
+        _MEASURES_S.VARIANCE,
+        _MEASURES_S.DEVIATION,
+        _MEASURES_S.COVARIANCE,
+        _MEASURES_S.CORRELATION,
+        _MEASURES_S.QUANTILE,
+    }
 )
 _GROUPED = frozenset({_MEASURES_S.ROWS, _MEASURES_S.COUNT, _MEASURES_S.DISTINCT, _MEASURES_S.SUM, _MEASURES_S.MEAN})
 
@@ -83,7 +91,8 @@ def measure_of(asked: Aggregate) -> Measure:
             reason="nothing is computed of several values at once",
             way_out="SELECT QUANTILE(x, [0.25, 0.5]) AS x …, and name one of them elsewhere: ORDER BY x_q50",
         )
-    if asked.statistic in _BOUNDED and argument is not None and not _is_bounded(argument):
+    unbounded = [one for one in (argument, asked.other) if one is not None and not one.facts.is_bounded]
+    if asked.statistic in _BOUNDED and unbounded:
         raise Refused(
             "this expression has no bounds",
             reason="the noise must hide the largest change that one unit can make, and here there is none",
@@ -92,7 +101,7 @@ def measure_of(asked: Aggregate) -> Measure:
         )
     if asked.statistic is _MEASURES_S.MODE and argument is not None:
         argument = _listed(argument)
-    return Measure(asked.statistic, argument, asked.quantile, asked.sample, asked.called)
+    return Measure(asked.statistic, argument, asked.quantile, asked.sample, asked.called, other=asked.other)
 
 
 def measures_of(asked: Aggregate) -> tuple[Measure, ...]:
@@ -101,10 +110,6 @@ def measures_of(asked: Aggregate) -> tuple[Measure, ...]:
     among = tuple(sorted(levels)) if len(levels) > 1 else None
     single = [measure_of(replace(asked, quantiles=None, quantile=level)) for level in levels]
     return tuple(replace(measure, among=among) for measure in single)
-
-
-def _is_bounded(argument: Expression) -> bool:
-    return argument.facts.is_bounded
 
 
 def _listed(argument: Expression) -> Expression:
@@ -514,7 +519,7 @@ def _key(
 def prune(question: Query) -> Query:
     """Keep the columns of keys, measures, conditions and joins, and the unit."""
     asked = [key.expression for key in question.keys]
-    asked += [measure.argument for measure in question.measures if measure.argument is not None]
+    asked += [argument for measure in question.measures for argument in measure.arguments]
     return replace(question, source=_pruned(question.source, _used(asked)))
 
 

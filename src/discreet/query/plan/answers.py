@@ -14,7 +14,18 @@ from numpy.typing import NDArray
 
 from discreet.exact import up
 from discreet.mechanisms.grid import compact, wide
-from discreet.mechanisms.quotient_intervals import NoiseLaw, ceiling, clipped, quotient_ends, reach_of_sum
+from discreet.mechanisms.quotient_intervals import (
+    FULLY,
+    NoiseLaw,
+    ceiling,
+    clipped,
+    clipped_ends,
+    comoment_ends,
+    correlation_ends,
+    correlations,
+    quotient_ends,
+    reach_of_sum,
+)
 from discreet.noise.laws import RoundedGaussianLaw
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers, Values
 from discreet.query.ast import Measure, OutputColumn, ReleasedMeasure, Statistic
@@ -26,6 +37,7 @@ from discreet.query.plan.draft import (
     FinalDraft,
     ModePick,
     NumberNoise,
+    PairTerm,
     Picked,
     SpreadTerm,
 )
@@ -40,6 +52,7 @@ __all__ = [
     "needs_rows",
     "noise_of",
     "predicted",
+    "typical_correlation",
     "variances",
     "widest",
 ]
@@ -105,6 +118,7 @@ Array: TypeAlias = NDArray[Any]
 Pair: TypeAlias = tuple[Array, Array]
 Limits: TypeAlias = tuple[Fraction | None, Fraction | None]
 _ZERO = Fraction(0)
+_DRAWN = 1 << 20  # Ends of intervals for populations are rounded outward to such parts of a step.
 _ROOT = 10**6  # Roots are rounded to a millionth of a step.
 
 
@@ -131,13 +145,15 @@ def answer(draft: FinalDraft, measure: int, released: ReleasedNumbers, confidenc
             return _averaged(draft, recipe, released, confidence)
         case SpreadTerm():
             return _spread(draft, recipe, released, confidence)
+        case PairTerm():
+            return _paired(draft, recipe, released, confidence)
         case Picked():
             return _picked(draft, recipe, asked, released, confidence)
 
 
 def noise_of(draft: FinalDraft, number: int) -> NumberNoise:
     """Return the noise of a number."""
-    return draft.noising.numbers[number]
+    return draft.noising.on(number)
 
 
 def _counted(
@@ -199,12 +215,43 @@ def _averaged(draft: FinalDraft, recipe: Averaged, released: ReleasedNumbers, co
     grid, centre = recipe.grid, recipe.centre
     total, count = released.numbers[recipe.total], released.numbers[recipe.count]
     noises = noise_of(draft, recipe.total), noise_of(draft, recipe.count)
-    ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
+    if draft.spend.population:
+        ends = _drawn_ends(draft, recipe, released, confidence)
+    else:
+        ends = quotient_ends(total, count, noises, reach_of(grid, centre), confidence)
     first, last = Fraction(grid.first - centre), Fraction(grid.last - centre)
-    pairs = [clipped(pair, first, last) for pair in ((total, np.maximum(count, 1)), *ends)]
+    pairs = [clipped((total, np.maximum(count, 1)), first, last), *clipped_ends(ends, first, last)]
     value, low, high = (ExactNumbers(*pair, grid.step, centre * grid.step) for pair in pairs)
     told = _where_told(value, _is_all(pairs[1], pairs[2], (first, last)))
     return AnswerColumn(name="", kind=Kind.REAL, values=told, low=low, high=high, limits=(grid.low, grid.high))
+
+
+def _drawn_ends(
+    draft: FinalDraft, recipe: Averaged, released: ReleasedNumbers, confidence: Fraction
+) -> tuple[Pair, Pair]:
+    """Enclose the mean of what the rows of each group were drawn from, about the centre."""
+    from discreet.statistics.population_intervals import SampledMean  # Only where it is asked for: it loads much.
+
+    asked = (recipe.total, recipe.count, recipe.squares)
+    noises = tuple(None if place is None else noise_of(draft, place) for place in asked)
+    columns = [[None] * released.rows if place is None else released.numbers[place].tolist() for place in asked]
+    found = [
+        SampledMean(
+            low=recipe.grid.first - recipe.centre,
+            high=recipe.grid.last - recipe.centre,
+            total=total,
+            count=count,
+            squares=squares,
+            fold=recipe.fold,
+            noises=noises,  # type: ignore[arg-type]
+            binary=recipe.squares is None,
+        ).ends(confidence)
+        for total, count, squares in zip(*columns, strict=True)
+    ]
+    under = np.full(len(found), _DRAWN, dtype=object)
+    low = np.array([floor(a * _DRAWN) - 1 for a, _ in found], dtype=object)
+    high = np.array([ceil(b * _DRAWN) + 1 for _, b in found], dtype=object)
+    return (low, under), (high, under)
 
 
 def _where_told(values: ExactNumbers, nothing: NDArray[np.bool_]) -> Values:
@@ -231,9 +278,9 @@ def _spread(draft: FinalDraft, recipe: SpreadTerm, released: ReleasedNumbers, co
     squares, total, count = (wide(released.numbers[place]) for place in (recipe.squares, recipe.total, recipe.count))
     many = np.maximum(count, 2 if recipe.sample else 1)
     value = (squares + recipe.fold * many) * many - total**2, many * _divisor(many, recipe.sample)
-    low, high = _spread_ends(draft, recipe, (squares, total, count), confidence)
+    ends = _spread_ends(draft, recipe, (squares, total, count), confidence)
     step, largest = recipe.grid.step, _largest_spread(recipe)
-    pairs = [clipped(pair, _ZERO, largest) for pair in (value, low, high)]
+    pairs = [clipped(value, _ZERO, largest), *clipped_ends(ends, _ZERO, largest)]
     if recipe.root:
         roots = [_roots(*pair, up=up) for pair, up in zip(pairs, (False, False, True), strict=True)]
         parts = [ExactNumbers(over, None, step / _ROOT) for over in roots]
@@ -292,6 +339,84 @@ def _root(over: int, under: int) -> int:
     return isqrt(max(0, over) * _ROOT**2 // under)
 
 
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _Boxes:
+    """The noisy numbers behind a pair of columns, each with how far its noise reaches; 0 for the numbers alone."""
+
+    recipe: PairTerm
+    numbers: dict[int, Array]
+    reaches: dict[int, int]
+
+    def of(self, place: int, times: int = 1) -> Pair:
+        reach = self.reaches[place]
+        return times * (self.numbers[place] - reach), times * (self.numbers[place] + reach)
+
+    @property
+    def count(self) -> Pair:
+        fewest, most = self.of(self.recipe.count)
+        least = 2 if self.recipe.sample and not self.recipe.correlates else 1
+        return np.maximum(fewest, least), np.maximum(most, least)
+
+    def covariance(self) -> tuple[Pair, Pair]:
+        """Enclose the covariance in products of steps: those of the products and of the columns need not be alike."""
+        recipe, over, under = self.recipe, self.recipe.scale.numerator, self.recipe.scale.denominator
+        first, second = self.of(recipe.totals[0], under), self.of(recipe.totals[1])
+        ends = comoment_ends(self.of(recipe.products, over), first, second, self.count)
+        low, high = ((part + over * recipe.centre * of, of * under) for part, of in ends)
+        if recipe.correlates or not recipe.sample:
+            return low, high
+        fewest, most = self.count  # The factor n / (n - 1) falls with n.
+        return (
+            _inflated(low, np.where(low[0] >= 0, most, fewest)),
+            _inflated(high, np.where(high[0] >= 0, fewest, most)),
+        )
+
+    def spread(self, side: int) -> tuple[Pair, Pair]:
+        """Enclose a variance in squared steps, between zero and the largest that the bounds allow."""
+        recipe = self.recipe
+        assert recipe.squares is not None
+        ends = comoment_ends(self.of(recipe.squares[side]), self.of(recipe.totals[side]), None, self.count)
+        largest, fold = Fraction(recipe.grids[side].width ** 2, 4), recipe.folds[side]
+        low, high = (clipped((part + fold * of, of), _ZERO, largest) for part, of in ends)
+        return low, high
+
+
+def _paired(draft: FinalDraft, recipe: PairTerm, released: ReleasedNumbers, confidence: Fraction) -> AnswerColumn:
+    """A covariance or a correlation; the interval is a box of four noises, or of six.
+
+    Both are kept where they can be. They are NULL where the interval says nothing, or there may be no pair.
+    """
+    each = 1 - (1 - confidence) / len(recipe.places)
+    numbers = {place: wide(released.numbers[place]) for place in recipe.places}
+    told = _Boxes(recipe, numbers, dict.fromkeys(recipe.places, 0))
+    boxes = _Boxes(recipe, numbers, {place: ceiling(noise_of(draft, place).reach(each)) for place in recipe.places})
+    fewest = numbers[recipe.count] - ceiling(noise_of(draft, recipe.count).reach(confidence))
+    few = np.asarray(fewest < (2 if recipe.sample else 1), np.bool_)
+    if recipe.correlates:
+        value = correlations(told.covariance()[0], told.spread(0)[0], told.spread(1)[0])
+        low, high = correlation_ends(boxes.covariance(), boxes.spread(0), boxes.spread(1))
+        # Where a released spread is not above zero the value is zero, which the covariance may leave out.
+        low, high = np.minimum(low, value), np.maximum(high, value)
+        parts = [ExactNumbers(part, None, Fraction(1, FULLY)) for part in (value, low, high)]
+        nothing = np.asarray((low == -FULLY) & (high == FULLY), np.bool_)
+        limits = Fraction(-1), Fraction(1)
+    else:
+        largest = _largest_covariance(recipe)
+        middle = clipped(told.covariance()[0], -largest, largest)
+        pairs = [middle, *clipped_ends(boxes.covariance(), -largest, largest)]
+        step = recipe.grids[0].step * recipe.grids[1].step
+        parts = [ExactNumbers(*pair, step) for pair in pairs]
+        nothing, limits = _is_all(pairs[1], pairs[2], (-largest, largest)), (-step * largest, step * largest)
+    shown = _where_told(parts[0], few | nothing)
+    return AnswerColumn(name="", kind=Kind.REAL, values=shown, low=parts[1], high=parts[2], limits=limits)
+
+
+def _largest_covariance(recipe: PairTerm) -> Fraction:
+    """That of values half at each bound, in products of steps; of a sample of two it is twice as large."""
+    return Fraction(recipe.grids[0].width * recipe.grids[1].width, 2 if recipe.sample else 4)
+
+
 def _picked(
     draft: FinalDraft, recipe: Picked, asked: Measure, released: ReleasedNumbers, confidence: Fraction
 ) -> AnswerColumn:
@@ -334,9 +459,10 @@ def _may_be_empty(draft: FinalDraft, recipe: Picked, released: ReleasedNumbers) 
 
 def needs_rows(draft: FinalDraft, output: OutputColumn) -> bool:
     """Whether the error of a column depends on how many rows a group has."""
-    return isinstance(output.value, ReleasedMeasure) and isinstance(
-        draft.recipes[output.value.measure], (Averaged, SpreadTerm)
-    )
+    if not isinstance(output.value, ReleasedMeasure):
+        return False
+    recipe = draft.recipes[output.value.measure]
+    return isinstance(recipe, (Averaged, SpreadTerm)) or (isinstance(recipe, PairTerm) and not recipe.correlates)
 
 
 def predicted(draft: FinalDraft, output: OutputColumn, rows: int | None) -> Fraction | None:
@@ -353,6 +479,8 @@ def predicted(draft: FinalDraft, output: OutputColumn, rows: int | None) -> Frac
             return None if rows is None else _predicted_averaged(draft, recipe, output.name, rows)
         case SpreadTerm():
             return None if rows is None else _predicted_spread(draft, recipe, output.name, rows)
+        case PairTerm():
+            return None if rows is None or recipe.correlates else _predicted_covariance(draft, recipe, rows)
         case Picked():
             return None
 
@@ -366,6 +494,9 @@ def widest(draft: FinalDraft, output: OutputColumn) -> Fraction | None:
         case SpreadTerm():
             largest = recipe.grid.step**2 * _largest_spread(recipe)
             return root_up(largest) if recipe.root else largest
+        case PairTerm():
+            steps = recipe.grids[0].step * recipe.grids[1].step
+            return Fraction(2) if recipe.correlates else 2 * steps * _largest_covariance(recipe)
         case _:
             return None
 
@@ -401,3 +532,34 @@ def _predicted_spread(draft: FinalDraft, recipe: SpreadTerm, name: str, rows: in
     # If v moves by e, its root moves by at most the root of |e|, and by at most |e| over the root of v.
     moved = Fraction(up(variance) ** 0.5)
     return min(moved, variance / draft.spend.sizes[name]) if name in draft.spend.sizes else moved
+
+
+def _predicted_covariance(draft: FinalDraft, recipe: PairTerm, rows: int) -> Fraction:
+    """To first order in the noise, at the largest means: a mean product and two means move it, and the count.
+
+    With distances from the centres of at most one, |mean mean - covariance| is at most one as well.
+    """
+    away, across = (reach_of(grid, grid.middle) for grid in recipe.grids)
+    terms = [
+        (recipe.scale, noise_of(draft, recipe.products)),
+        (Fraction(across), noise_of(draft, recipe.totals[0])),
+        (Fraction(away), noise_of(draft, recipe.totals[1])),
+        (Fraction(away * across), noise_of(draft, recipe.count)),
+    ]
+    return recipe.grids[0].step * recipe.grids[1].step * reach_of_sum(terms, draft.spend.confidence) / rows
+
+
+def typical_correlation(draft: FinalDraft, recipe: PairTerm, rows: int) -> Fraction:
+    """Return about how far off a correlation is in a group of so many rows that fill the bounds evenly.
+
+    There a variance is a third of the squared half width, and means are in the centre.
+    """
+    assert recipe.squares is not None
+    away, across = (reach_of(grid, grid.middle) for grid in recipe.grids)
+    terms = [
+        (3 * recipe.scale / (away * across), noise_of(draft, recipe.products)),
+        (Fraction(3, 2 * away**2), noise_of(draft, recipe.squares[0])),
+        (Fraction(3, 2 * across**2), noise_of(draft, recipe.squares[1])),
+        (Fraction(1), noise_of(draft, recipe.count)),
+    ]
+    return reach_of_sum(terms, draft.spend.confidence) / rows

@@ -373,9 +373,9 @@ def _parts(question: Query, catalogue: Catalogue) -> Iterator[_Part]:
         kept = texts.length(key.expression) if key.domain is None else 0
         yield _Part(f"group key {key.name}", texts.work(key.expression) + kept, made)
     for place, measure in enumerate(question.measures, 1):
-        if measure.argument is not None:
-            kept = texts.length(measure.argument) if measure.statistic is Statistic.DISTINCT else 0
-            yield _Part(f"aggregate {place} ({measure.statistic.value})", texts.work(measure.argument) + kept, made)
+        for argument in measure.arguments:
+            kept = texts.length(argument) if measure.statistic is Statistic.DISTINCT else 0
+            yield _Part(f"aggregate {place} ({measure.statistic.value})", texts.work(argument) + kept, made)
 
 
 def _source_parts(source: Source, catalogue: Catalogue, texts: _Texts) -> Iterator[_Part]:

@@ -24,6 +24,7 @@ from discreet.privacy.relation import Relation
 from discreet.query.ast import Query
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
+from discreet.query.plan.residuals import SharedNoise
 from discreet.query.policy import FamilyChoice
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ class Spend:
     sizes: Mapping[str, Fraction] = field(default_factory=dict)  # expected values by column, as an earlier answer has
     confidence: Fraction = Fraction(95, 100)
     quantile_intervals: bool = False
-    population: bool = False  # of quantiles: whether the ± is for what the rows were drawn from
+    population: bool = False  # of means and quantiles: whether the ± is for what the rows were drawn from
 
     def __post_init__(self) -> None:
         if sum(part is not None for part in (self.epsilon, self.rho, self.error)) != 1:
@@ -110,8 +111,6 @@ class Spend:
             quantile_intervals=read_flag(self.quantile_intervals, name="quantile_intervals"),
             population=read_flag(self.population, name="population"),
         )
-        if self.population and not self.quantile_intervals:
-            raise InvalidParameter("population says of what quantiles the ± is: ask for quantile_intervals, too")
         if (self.relative or self.concentrated) and self.error is None:
             raise InvalidParameter("relative and concentrated say what error means: give an error")
 
@@ -161,6 +160,10 @@ class NumberNoise:
     def rounded(self, exact: NDArray[np.int64]) -> NDArray[np.int64]:
         """Count exact numbers in units."""
         return exact if self.unit == 1 else (2 * exact + self.unit) // (2 * self.unit)
+
+    def spread_as(self, variance: Fraction) -> NumberNoise:
+        """Return noise with another variance, for what is told of it."""
+        return replace(self, law=RoundedGaussianLaw(variance))
 
     def draw(self, groups: int) -> NDArray[np.int64]:
         """Draw fresh noise for every group, in units."""
@@ -300,10 +303,16 @@ class Noising:
     selection: TruncatedHistogram | None  # what shows groups whose keys are not public
     max_groups: int
     common: int | None = None  # of the footprint; None under add-remove
+    shared: SharedNoise | None = None  # what is drawn instead for a whole family of tables, and spends no more
 
     @property
     def footprint(self) -> Footprint:
         return Footprint(self.max_groups, self.common)
+
+    def on(self, place: int) -> NumberNoise:
+        """Return the noise that falls on a number: drawn for it alone as it is priced, or its part of a family's."""
+        variance = None if self.shared is None else self.shared.variances[place]
+        return self.numbers[place] if variance is None else self.numbers[place].spread_as(variance)
 
     def scaled(self, part: int, whole: int) -> Noising:
         """Return the same noise, for whoever changes numbers by a part of what it was fitted to."""
@@ -439,12 +448,14 @@ class Added:
 @final
 @dataclass(frozen=True, slots=True)
 class Averaged:
-    """The centre and the total about it over the count."""
+    """The centre and the total about it over the count; with squares where the interval is for a population."""
 
     total: int
     count: int
     grid: Grid
     centre: int
+    squares: int | None = None
+    fold: int = 0
 
 
 @final
@@ -464,6 +475,38 @@ class SpreadTerm:
 
 @final
 @dataclass(frozen=True, slots=True)
+class PairTerm:
+    """A covariance, or with sums of squares a correlation, of two columns about their centres.
+
+    The products are whole numbers of steps of their own, about a centre of their own.
+    """
+
+    products: int
+    totals: tuple[int, int]
+    count: int
+    squares: tuple[int, int] | None
+    grids: tuple[Grid, Grid]
+    folds: tuple[int, int]  # of the squares
+    of_products: Grid
+    centre: int  # of the products, in their steps
+    sample: bool
+
+    @property
+    def correlates(self) -> bool:
+        return self.squares is not None
+
+    @property
+    def places(self) -> tuple[int, ...]:
+        return (self.products, *(self.squares or ()), *self.totals, self.count)
+
+    @property
+    def scale(self) -> Fraction:
+        """A step of the products, in products of steps of the columns."""
+        return self.of_products.step / (self.grids[0].step * self.grids[1].step)
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Picked:
     """What was chosen; of several values that were chosen together, one."""
 
@@ -471,7 +514,7 @@ class Picked:
     place: int = 0
 
 
-Recipe: TypeAlias = CountTerm | Added | Averaged | SpreadTerm | Picked
+Recipe: TypeAlias = CountTerm | Added | Averaged | SpreadTerm | PairTerm | Picked
 
 
 # The stages of a plan. Each pass takes one stage and returns the next, which knows all that the former knew; so what

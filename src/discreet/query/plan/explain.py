@@ -32,7 +32,7 @@ from discreet.query.ast import (
 )
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import StageColumn
-from discreet.query.plan.answers import needs_rows, predicted, widest
+from discreet.query.plan.answers import needs_rows, predicted, typical_correlation, widest
 from discreet.query.plan.choices import counted_beside, counts_its_values, reason
 from discreet.query.plan.contribution_limits import groups_of_a_unit, one_row_per_group, one_row_per_unit
 from discreet.query.plan.draft import (
@@ -42,6 +42,7 @@ from discreet.query.plan.draft import (
     FinalDraft,
     LimitedDraft,
     Number,
+    PairTerm,
     Picked,
     Recipe,
     SpreadTerm,
@@ -138,6 +139,9 @@ def _error(draft: FinalDraft, output: OutputColumn) -> str:
         has_interval = bool(draft.choosers[recipe.pick].interval)
         said = "± is found in the data, and paid for" if has_interval else "no ±"
         return f"{said}: {reason(draft, recipe.pick)}; {_choice(draft, recipe)}"
+    if isinstance(recipe, PairTerm) and recipe.correlates:
+        about = significant_up(typical_correlation(draft, recipe, rows))
+        return f"about ± {about} if a group has {rows:,} rows that fill the bounds evenly; {_noise(draft, recipe)}"
     off = predicted(draft, output, rows)
     assert off is not None
     most = widest(draft, output)
@@ -170,17 +174,19 @@ def _places(recipe: Recipe) -> list[int]:
     match recipe:
         case CountTerm():
             places = [recipe.number, recipe.also]
-        case Added() | Averaged():
+        case Added():
             places = [recipe.total, recipe.count]
-        case SpreadTerm():
+        case Averaged() | SpreadTerm():
             places = [recipe.squares, recipe.total, recipe.count]
+        case PairTerm():
+            places = list(recipe.places)
         case Picked():
             places = []
     return [place for place in places if place is not None]
 
 
 def _deviation(draft: FinalDraft, place: int) -> str:
-    one = draft.noising.numbers[place]
+    one = draft.noising.on(place)
     return significant_up(one.law.standard_deviation * one.unit * _step(draft, draft.numbers[place]))
 
 
@@ -196,7 +202,13 @@ def _step(draft: FinalDraft, number: Number) -> Fraction:
 
 _MANY = 10**9  # Rows of a group, where nobody says how many to expect.
 _ADDED = (Statistic.ROWS, Statistic.UNITS, Statistic.COUNT, Statistic.DISTINCT, Statistic.SUM)  # Totals.
-_IN_SQL = {Statistic.MEAN: "AVG", Statistic.DISTINCT: "COUNT(DISTINCT)", Statistic.DEVIATION: "STDDEV"}
+_IN_SQL = {
+    Statistic.MEAN: "AVG",
+    Statistic.DISTINCT: "COUNT(DISTINCT)",
+    Statistic.DEVIATION: "STDDEV",
+    Statistic.COVARIANCE: "COVAR",
+    Statistic.CORRELATION: "CORR",
+}
 
 
 def notes(draft: FinalDraft) -> tuple[str, ...]:
@@ -204,6 +216,7 @@ def notes(draft: FinalDraft) -> tuple[str, ...]:
     written = (
         *_exchanged(draft),
         *_limits(draft),
+        *_shared(draft),
         *_threshold(draft),
         *_spellings(draft),
         *_clamps(draft),
@@ -218,6 +231,16 @@ def _exchanged(draft: FinalDraft) -> Iterator[str]:
     if unit.is_exchanged:
         whose = "a row says" if unit.is_row else f"the rows of {with_article(unit.noun)} say, or that there are none"
         yield f"replace-one: hides what {whose}, and not who took part; that there are {unit.known}, is public"
+
+
+def _shared(draft: FinalDraft) -> Iterator[str]:
+    shared = draft.noising.shared
+    if shared is not None:
+        yield (
+            f"noise is drawn once for all tables of {shared.family!r}, from what each column adds to the others "
+            "(residuals): their errors are correlated, and tables agree up to rounding, so that averaging them gains "
+            "nothing; each ± holds by itself"
+        )
 
 
 def _limits(draft: FinalDraft) -> Iterator[str]:
@@ -424,8 +447,13 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
                 f"that groups by {column}: SELECT AVG(m) FROM (SELECT {unit.called}, AVG(x) AS m FROM … GROUP BY "
                 f"{unit.called}) AS s"
             )
-        if isinstance(recipe, (Averaged, SpreadTerm)):
+        if isinstance(recipe, PairTerm):
+            yield f"{_called(measure)} is of rows in which both have a value"
+        if isinstance(recipe, (Averaged, SpreadTerm, PairTerm)):
             few = "" if isinstance(recipe, Averaged) else " or the released count does not rule that out"
+            if draft.spend.population and isinstance(recipe, Averaged):
+                paid = "" if recipe.squares is None else "; a noisy sum of squares pays for it"
+                yield f"the ± of {_called(measure)} holds the mean of {_of(draft)}{paid}"
             yield f"{_called(measure)} is NULL where its ± is all that the bounds allow, as of an empty group{few}"
         if isinstance(recipe, Picked):
             yield from _picked(draft, measure, recipe)
@@ -461,7 +489,7 @@ def _picked_together(draft: FinalDraft, measure: Measure, among: tuple[Fraction,
 
 
 def _of(draft: FinalDraft) -> str:
-    """Say of what the interval of a quantile is."""
+    """Say of what the interval of a quantile or a mean is."""
     if not draft.spend.population:
         return "the rows that were counted"
     return "what the counted rows were drawn from, if they were drawn independently of each other"

@@ -51,6 +51,7 @@ from discreet.query.ast import (
     WithinUnit,
 )
 from discreet.query.plan.draft import Bundle, Noising, NumberNoise
+from discreet.query.plan.residuals import GroupTree, ResidualNoise, SharedNoise
 from discreet.schema.columns import ExpressionFacts, Kind
 from discreet.stored_names import StoredName, stored_names
 
@@ -63,7 +64,7 @@ _NAMES = stored_names(
     {
         Query: "Question: source keys measures outputs having order limit",
         Key: "Key: name expression domain",
-        Measure: "Measure: statistic argument quantile sample called weight? among?",
+        Measure: "Measure: statistic argument quantile sample called weight? among? other?",
         OutputColumn: "Output: name value",
         Order: "Order: value descending",
         Limit: "Limit: count offset",
@@ -90,7 +91,10 @@ _NAMES = stored_names(
         Apply: "Apply: operator arguments facts",
         Case: "Case: branches otherwise facts",
         ExpressionFacts: "Facts: kind low high step members nullable",
-        Noising: "Noising: gaussian numbers bundles selection max_groups common?",
+        Noising: "Noising: gaussian numbers bundles selection max_groups common? shared?",
+        SharedNoise: "SharedNoise: family residuals table scales variances aim",
+        ResidualNoise: "ResidualNoise: trees tables shares",
+        GroupTree: "GroupTree: parents",
         NumberNoise: "NumberNoise: law change unit spread? exchange?",
         Bundle: "Bundle: noises",
         DiscreteLaplaceLaw: "DiscreteLaplaceLaw: scale",
@@ -101,7 +105,9 @@ _NAMES = stored_names(
         Kind: "Kind: BOOLEAN INTEGER REAL TEXT DATE TIMESTAMP UNDECLARED IDENTITY",
         JoinKind: "JoinKind: INNER LEFT",
         Side: "Side: LOW HIGH",
-        Statistic: "Statistic: ROWS UNITS COUNT DISTINCT SUM MEAN VARIANCE DEVIATION QUANTILE MODE",
+        Statistic: (
+            "Statistic: ROWS UNITS COUNT DISTINCT SUM MEAN VARIANCE DEVIATION QUANTILE MODE COVARIANCE CORRELATION"
+        ),
         UnitStatistic: "UnitStatistic: ROWS COUNT DISTINCT SUM MEAN LEAST GREATEST FIRST LAST PLACE",
         Operator: (
             "Operator: ADD SUBTRACT MULTIPLY DIVIDE FLOOR_DIVIDE MODULO NEGATE ABSOLUTE SIGN FLOOR CEILING "

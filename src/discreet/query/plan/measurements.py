@@ -11,8 +11,10 @@ from typing import TypeVar, final
 from discreet.errors import InvalidParameter, Refused
 from discreet.formatting import with_article
 from discreet.mechanisms.grid import Grid
-from discreet.query.ast import Expression, Measure, Statistic
+from discreet.query.ast import Expression, Measure, Operator, Statistic
 from discreet.query.engine import StageColumn, Wants
+from discreet.query.functions.constants import literal
+from discreet.query.functions.expressions import apply, when
 from discreet.query.plan.contribution_limits import groups_of_a_unit, has_everybody
 from discreet.query.plan.draft import (
     Added,
@@ -22,6 +24,7 @@ from discreet.query.plan.draft import (
     MeasuredDraft,
     ModePick,
     Number,
+    PairTerm,
     Pick,
     Picked,
     QuantilePick,
@@ -66,6 +69,8 @@ def choose_measurements(draft: LimitedDraft) -> MeasuredDraft:
 
 def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
     """Refuse to pay for intervals of quantiles where there are none, or where they are days."""
+    if draft.spend.population:
+        _check_population(draft)
     if not draft.spend.quantile_intervals:
         return
     if all(isinstance(asked, ModePick) for asked in picks):
@@ -80,12 +85,15 @@ def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
             reason="an answer has the ends of its intervals as numbers",
             way_out="leave quantile_intervals out, or ask for the quantile of a number, such as days since a date",
         )
-    if draft.spend.population:
-        _check_population(draft)
 
 
 def _check_population(draft: LimitedDraft) -> None:
     """Refuse intervals for a population of which rows are surely no independent draws: those of one person."""
+    if not (draft.spend.quantile_intervals or any(m.statistic is Statistic.MEAN for m in draft.question.measures)):
+        raise Refused(
+            "population asks for the ± of means, or of quantiles with quantile_intervals, and none is asked for here",
+            way_out="leave it out: the ± of counts and sums is of the counted rows",
+        )
     unit = draft.catalogue.unit
     told = {
         "limits": draft.max_rows > 1,
@@ -100,7 +108,7 @@ def _check_population(draft: LimitedDraft) -> None:
             reason=f"{several if told['limits'] else whose} are alike, so that the ± would be too narrow",
             way_out="count one row: max_rows_per_group = 1; or leave population out, for the ± of the counted rows"
             if told["limits"]
-            else "leave population out, for the ± of the quantile of the counted rows",
+            else "leave population out, for the ± of the counted rows",
         )
 
 
@@ -132,6 +140,17 @@ def _check_not_known(draft: LimitedDraft, measure: Measure) -> None:
         )
 
 
+def _has_two_values(facts: ExpressionFacts) -> bool:
+    """Tell whether only the two bounds are possible, as of zeros and ones: then the variance follows from the mean."""
+    whole = facts.kind in (Kind.INTEGER, Kind.BOOLEAN) and facts.low is not None and facts.high is not None
+    return whole and facts.low % 1 == 0 and facts.high - facts.low == 1  # type: ignore[operator]
+
+
+def _fold(grid: Grid) -> int:
+    """Return what is taken off every square, so that what a row adds is half as far from zero."""
+    return reach_of(grid, grid.middle) ** 2 // 2
+
+
 @final
 @dataclass(slots=True)
 class _MeasurementLists:
@@ -161,6 +180,8 @@ class _MeasurementLists:
                 return self._mean(measure)
             case Statistic.VARIANCE | Statistic.DEVIATION:
                 return self._spread(measure)
+            case Statistic.COVARIANCE | Statistic.CORRELATION:
+                return self._pair(measure)
             case Statistic.QUANTILE:
                 return self._quantile(measure)
             case Statistic.MODE:
@@ -228,18 +249,60 @@ class _MeasurementLists:
         argument = _argument(measure)
         grid = grid_of(argument.facts, centred=True, called=_called(measure))
         total = self._total(argument, grid, grid.middle)
-        return Averaged(total, self._count(argument), grid, grid.middle)
+        squares = None
+        if self.draft.spend.population and not _has_two_values(argument.facts):
+            squares = self._squares(argument, grid)
+        return Averaged(total, self._count(argument), grid, grid.middle, squares, _fold(grid))
+
+    def _squares(self, argument: Expression, grid: Grid) -> int:
+        column = self._column(argument, Wants(squares=True), grid=grid, centre=grid.middle)
+        return self._number(Number(TallySpec.SQUARES, column, _fold(grid)))
 
     def _spread(self, measure: Measure) -> Recipe:
         argument = _argument(measure)
         grid = grid_of(argument.facts, centred=True, called=_called(measure))
         total = self._total(argument, grid, grid.middle)
-        fold = reach_of(grid, grid.middle) ** 2 // 2
-        column = self._column(argument, Wants(squares=True), grid=grid, centre=grid.middle)
-        squares = self._number(Number(TallySpec.SQUARES, column, fold))
-        root = measure.statistic is Statistic.DEVIATION
+        squares, root = self._squares(argument, grid), measure.statistic is Statistic.DEVIATION
         count = self._count(argument)
-        return SpreadTerm(squares, total, count, grid, grid.middle, fold, measure.sample, root)
+        return SpreadTerm(squares, total, count, grid, grid.middle, _fold(grid), measure.sample, root)
+
+    def _pair(self, measure: Measure) -> Recipe:
+        """Add up the products of two columns about their centres, of the rows in which both have a value.
+
+        A product is an expression of a row like any other: every engine computes it, and places it on a grid. It is
+        one of values as they are, so a declared step is left out of account: sums of values that were rounded to it
+        would be sums of other values, and the covariance that of neither.
+        """
+        one, other = _argument(measure), measure.other
+        assert other is not None
+        first, second = (_unrounded_grid(each.facts, measure) for each in (one, other))
+        products = self._products((one, first), (other, second))
+        stepped = any(each.facts.step is not None for each in (one, other))
+        place = _unrounded_grid if stepped else _centred_grid
+        grid = place(products.facts, measure)
+        sides = (_where_there(one, other), first), (_where_there(other, one), second)
+        squares = None
+        if measure.statistic is Statistic.CORRELATION:
+            squares = self._squares(*sides[0]), self._squares(*sides[1])
+        return PairTerm(
+            products=self._total(products, grid, grid.middle),
+            totals=(self._total(*sides[0], first.middle), self._total(*sides[1], second.middle)),
+            count=self._count(products),
+            squares=squares,
+            grids=(first, second),
+            folds=(_fold(first), _fold(second)),
+            of_products=grid,
+            centre=grid.middle,
+            sample=measure.sample,
+        )
+
+    def _products(self, one: tuple[Expression, Grid], other: tuple[Expression, Grid]) -> Expression:
+        """Return the product of distances from the centres, in whichever order it is added up already."""
+        near, far = (_from_centre(*side) for side in (one, other))
+        turned = apply(Operator.MULTIPLY, far, near)
+        if any(column.expression == turned for column in self.columns):
+            return turned
+        return apply(Operator.MULTIPLY, near, far)
 
     def _quantile(self, measure: Measure) -> Recipe:
         if measure.quantile is None or not 0 <= measure.quantile <= 1:
@@ -336,6 +399,26 @@ def _argument(measure: Measure) -> Expression:
 
 def _called(measure: Measure) -> str:
     return measure.called or measure.statistic.name
+
+
+def _centred_grid(facts: ExpressionFacts, measure: Measure) -> Grid:
+    return grid_of(facts, centred=True, called=_called(measure))
+
+
+def _unrounded_grid(facts: ExpressionFacts, measure: Measure) -> Grid:
+    """Return a grid so fine that values are on it as they are, far below noise, whatever step was declared."""
+    return _centred_grid(replace(facts, step=None), measure)
+
+
+def _where_there(argument: Expression, other: Expression) -> Expression:
+    """Return a value where the other one is not NULL either."""
+    if not other.facts.nullable or other == argument:
+        return argument
+    return when([(apply(Operator.NOT, apply(Operator.IS_NULL, other)), argument)])
+
+
+def _from_centre(argument: Expression, grid: Grid) -> Expression:
+    return apply(Operator.SUBTRACT, argument, literal(grid.middle * grid.step)) if grid.middle else argument
 
 
 def _check_candidates(candidates: tuple[Hashable, ...]) -> None:

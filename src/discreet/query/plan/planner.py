@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -15,7 +15,7 @@ from discreet.privacy.events import GDP, Composed, Event, Gaussian, Repeated
 from discreet.privacy.not_private import NotPrivate
 from discreet.privacy.relation import Relation
 from discreet.query import execute
-from discreet.query.ast import OutputColumn, Query, ReleasedMeasure, is_private, unit_of
+from discreet.query.ast import OutputColumn, Query, ReleasedMeasure, Statistic, is_private, unit_of
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import ExactCounts, Stage, StageKey
 from discreet.query.plan.answers import ReleasedNumbers, deviations, needs_rows, predicted, variances
@@ -38,9 +38,19 @@ from discreet.query.plan.fingerprint import fingerprint
 from discreet.query.plan.measurements import bound_changes, choose_measurements
 from discreet.query.plan.noise_selection import bundle_numbers, choose_noise
 from discreet.query.plan.output_columns import check_posts, columns_of
+from discreet.query.plan.residuals import SharedNoise
 from discreet.query.release_table import ReleaseTable
 
-__all__ = ["PricedQuery", "errors_of", "joint_event", "plan", "relative_errors_of", "rewrite", "spend_for"]
+__all__ = [
+    "PricedQuery",
+    "draw_together",
+    "errors_of",
+    "joint_event",
+    "plan",
+    "relative_errors_of",
+    "rewrite",
+    "spend_for",
+]
 
 # --- priced_query ---
 # A query with its price, and one event for several that are paid together: all decisions made, nothing read.
@@ -178,6 +188,10 @@ class PricedQuery:
         """Add noise. The charge is the caller's, and comes first; what is drawn is shown once or not at all."""
         return self._table(execute.draw(self.draft, tallied))
 
+    def sharing(self, shared: SharedNoise | None) -> PricedQuery:
+        """Return the same at the same price, with noise that is drawn for its whole family at once, or its own."""
+        return PricedQuery(replace(self.draft, noising=replace(self.draft.noising, shared=shared)))
+
     def without_noise(self, tallied: ExactCounts) -> NotPrivate[ReleaseTable]:
         """Return what noise would be added to, for whoever holds the data. What it says of errors is of an answer."""
         return NotPrivate(self._table(execute.without_noise(self.draft, tallied).value))
@@ -196,6 +210,12 @@ class PricedQuery:
 
     def __repr__(self) -> str:
         return str(self.explain())
+
+
+def draw_together(priced: Sequence[PricedQuery], tallied: Sequence[ExactCounts]) -> tuple[ReleaseTable, ...]:
+    """Add noise to several, as `PricedQuery.draw` does to one: families whose noise is shared must be whole."""
+    numbers = execute.draw_together([one.draft for one in priced], tallied)
+    return tuple(one._table(released) for one, released in zip(priced, numbers, strict=True))
 
 
 def _epsilon(spend: Spend) -> Fraction:
@@ -257,6 +277,11 @@ def spend_for(request: PlanRequest) -> PlanRequest:
     spend = request.spend
     if spend.error is None:
         return request
+    if spend.population and any(measure.statistic is Statistic.MEAN for measure in request.question.measures):
+        raise Refused(
+            "an error is reached by less noise, and population asks for a ± that covers sampling error, too",
+            way_out="say epsilon or rho; or leave population out, for the ± of the counted rows",
+        )
 
     def reaches(price: Fraction) -> bool:
         tried = _spending(spend, price)

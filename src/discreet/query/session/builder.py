@@ -23,8 +23,10 @@ __all__ = [
     "Operand",
     "QueryBuilder",
     "col",
+    "correlation",
     "count",
     "count_distinct",
+    "covariance",
     "deviation",
     "maximum",
     "mean",
@@ -501,6 +503,40 @@ def deviation(column: str | Expr) -> Expr:
         'STDDEV_SAMP("age")'
     """
     return _of("STDDEV_SAMP", column)
+
+
+def covariance(column: str | Expr, other: str | Expr) -> Expr:
+    """The sample covariance of two bounded columns, of the rows in which both have a value.
+
+    Args:
+        column: The name of a column, or an expression.
+        other: Another one.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.covariance("age", "income").sql
+        'COVAR_SAMP("age", "income")'
+    """
+    return Expr(f"COVAR_SAMP({_column(column)}, {_column(other)})")
+
+
+def correlation(column: str | Expr, other: str | Expr) -> Expr:
+    """The correlation of two bounded columns, of the rows in which both have a value.
+
+    Args:
+        column: The name of a column, or an expression.
+        other: Another one.
+
+    Returns:
+        The statistic, for `agg`.
+
+    Examples:
+        >>> dp.query.correlation("age", "income").sql
+        'CORR("age", "income")'
+    """
+    return Expr(f"CORR({_column(column)}, {_column(other)})")
 
 
 def minimum(column: str | Expr) -> Expr:

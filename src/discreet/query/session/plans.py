@@ -333,6 +333,16 @@ class JointPlan:
         """Whether a release would go through now: it fits the budget and all quotas, or was paid before."""
         return self._is_paid() or self._desk.times_left(self.event, self.nested) > 0
 
+    def _sharing(self, priced: Mapping[str, PricedQuery]) -> JointPlan:
+        """Return the same plans at the same prices, with noise that families share: for those who price families."""
+        joint = JointPlan(
+            self._desk, self._plans, idempotency_key=self._asked.idempotency_key, purpose=self._asked.text
+        )
+        joint._asked = replace(self._asked, parts=tuple((name, priced[name]) for name, _ in self._asked.parts))
+        if (joint.event, joint.nested) != (self.event, self.nested):
+            raise RuntimeError("noise that is shared has another price")
+        return joint
+
     def explain(self) -> Explanation:
         """Say what all of it costs, who is protected and how far off each column will be. Free."""
         each = {name: plan.explain() for name, plan in self._plans.items()}

@@ -19,7 +19,7 @@ from discreet.query.engine import ExactCounts, Stage
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.plan.draft import Spend
 from discreet.query.plan.fingerprint import fingerprint
-from discreet.query.plan.planner import PricedQuery, joint_event
+from discreet.query.plan.planner import PricedQuery, draw_together, joint_event
 from discreet.query.policy import Chain, Unit
 from discreet.query.release_table import ReleaseTable
 from discreet.schema.columns import Declared, listed_values
@@ -163,8 +163,8 @@ class BatchRequest:
         return tuple(priced.stage for _, priced in self.parts)
 
     def draw(self, tallied: Sequence[ExactCounts]) -> str:
-        drawn = {name: priced.draw(own) for (name, priced), own in zip(self.parts, tallied, strict=True)}
-        tables = {name: json.loads(table.to_json()) for name, table in drawn.items()}
+        drawn = draw_together([priced for _, priced in self.parts], tallied)
+        tables = {name: json.loads(table.to_json()) for (name, _), table in zip(self.parts, drawn, strict=True)}
         return json.dumps({"tables": tables}, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
     @staticmethod

@@ -242,8 +242,8 @@ class Session:
                 all rows too. Nothing is measured where no limit can cut.
             quantile_intervals: Whether quantiles have a ±, for three fifths of the ε of each: it holds the quantile of
                 the counted rows, and the value itself is two to three times as far off.
-            population: Whether that ± is for what the counted rows were drawn from, independently of each other; it
-                is wider then.
+            population: Whether the ± of means, and that of quantiles, is for what the counted rows were drawn from,
+                independently of each other; it is wider then, and a mean pays for a noisy sum of squares, too.
             max_inner: Of a chain: how many inner units of an outer one are counted at most.
             idempotency_key: Asked again under it, the stored answer is returned for free.
 
