@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -26,10 +26,14 @@ from discreet.query.engine import Deadline, ExactCounts
 from discreet.query.execute import exact_numbers
 from discreet.query.plan.answers import ReleasedNumbers
 from discreet.query.plan.output_columns import columns_of
+from discreet.query.plan.planner import draw_together
 from discreet.release.plan import ReleasePlan
+from discreet.release.pricing.family_noise import share_noise
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.published import PublishedTable
-from discreet.release.tidy.consistent_tables import estimate
+from discreet.release.release_order import ask_table
+from discreet.release.tidy.cell_layout import CellLayout
+from discreet.release.tidy.consistent_tables import RawColumn, estimate, family_of
 from discreet.release.tidy.tidying import family_layout, raw_column, tidy_tables
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -47,20 +51,35 @@ class Source:
     exact: dict[str, Floats]  # by measured column
 
     @classmethod
-    def read(cls, session: dp.Session, table: PricedTable) -> Source:
-        priced = session.sql(table.sql, **table.offer)._asked.priced
-        tally = session._desk.engine.run(priced.stage, deadline=Deadline.after(600))
+    def counted(cls, table: PricedTable, tally: ExactCounts) -> Source:
+        priced = table.priced
         numbers = exact_numbers(priced.draft, tally.tally)
         keys = tuple(zip(*tally.keys(list(range(tally.groups))), strict=True)) if priced.question.keys else ()
         columns, _ = columns_of(priced.draft, ReleasedNumbers(numbers, (), keys, tally.groups))
-        return cls(replace(table, priced=priced), tally, {one.name: floats(one) for one in columns if one.measured})
+        return cls(table, tally, {one.name: floats(one) for one in columns if one.measured})
 
-    def draw(self) -> PublishedTable:
-        """Draw noise as a release does."""
-        priced = self.priced.priced
-        return PublishedTable(
-            plan=self.priced.plan, raw=priced.draw(self.tally), tidy=None, deviations=priced.deviations
+
+def draw(sources: Sequence[Source]) -> list[PublishedTable]:
+    """Draw noise as a release does: once for all tables of a family."""
+    drawn = draw_together([source.priced.priced for source in sources], [source.tally for source in sources])
+    return [
+        PublishedTable(
+            plan=one.priced.plan,
+            raw=raw,
+            tidy=None,
+            deviations=one.priced.priced.deviations,
+            shared=one.priced.priced.draft.noising.shared,
         )
+        for one, raw in zip(sources, drawn, strict=True)
+    ]
+
+
+def read(plan: ReleasePlan, session: dp.Session, priced: PricedRelease) -> list[Source]:
+    """Add all tables up at once, so that those of a family are of the same rows and can share their noise."""
+    shared = share_noise(plan, {table.name: ask_table(session, table).priced for table in priced.tables})
+    tables = [replace(table, priced=shared[table.name]) for table in priced.tables]
+    tallies = session._desk.engine.run_all([one.priced.stage for one in tables], deadline=Deadline.after(600))
+    return [Source.counted(table, tally) for table, tally in zip(tables, tallies, strict=True)]
 
 
 def floats(column: Any) -> Floats:
@@ -133,14 +152,15 @@ def _ratios(plan: ReleasePlan, sources: Sequence[Source], tables: Sequence[Publi
             grain, column = raw_column(plan, members, layout, name)
             exact = {table: truth[table][name] / float(grain) for table in members}
             found = estimate(layout, column)
-            ratios.append(
-                _distance(column.deviations, found, exact) / _distance(column.deviations, column.values, exact)
-            )
+            raw = _distance(layout, column, column.values, exact)
+            ratios.append(_distance(layout, column, found, exact) / raw)
     return ratios
 
 
-def _distance(deviations: Any, some: Any, exact: dict[str, Floats]) -> float:
-    return float(sum((((some[table] - exact[table]) / float(deviations[table])) ** 2).sum() for table in exact))
+def _distance(layout: CellLayout, column: RawColumn, some: Mapping[str, Floats], exact: Mapping[str, Floats]) -> float:
+    """Return the squared distance of two versions, as least squares weighs it."""
+    one, other = (family_of(layout, replace(column, values=values)) for values in (some, exact))
+    return one.length([cells - right for cells, right in zip(one.raw, other.raw, strict=True)])
 
 
 def main() -> None:
@@ -149,9 +169,9 @@ def main() -> None:
     priced = release.price(plan)
     report_prices(plan, priced)
     session = dp.Session.from_policy(plan.policy, principal="custodian")
-    sources = [Source.read(session, table) for table in priced.tables]
+    sources = read(plan, session, priced)
     few = 20 if is_quick() else 1
-    draws = [[source.draw() for source in sources] for _ in range(RELEASES // few)]
+    draws = [draw(sources) for _ in range(RELEASES // few)]
     started = time.process_time()
     tidied = [tidy_tables(plan, tables) for tables in draws[: TIDIED // few]]
     emit(job="tidy", tidied=len(tidied), seconds=(time.process_time() - started) / len(tidied),

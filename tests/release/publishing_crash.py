@@ -17,7 +17,7 @@ from typing import Any
 from publishing_world import JANUARY, SMALLER, world
 
 from discreet.ledger import Ledger
-from discreet.query.plan.planner import PricedQuery
+from discreet.query import execute
 from discreet.query.session.requests import BatchRequest
 from discreet.query.workers.worker_engine import WorkerEngine
 from discreet.release import price, read_release_plan, release_order
@@ -30,7 +30,7 @@ STEPS: dict[str, tuple[Any, str, bool, int, str]] = {
     "after the charge": (Ledger, "claim", False, 1, ""),
     "before reading": (WorkerEngine, "run_all", True, 1, ""),
     "after reading": (WorkerEngine, "run_all", False, 1, ""),
-    "after the first draw": (PricedQuery, "draw", False, 1, ""),
+    "after the first draw": (execute, "_drawn", False, 1, ""),
     "after the last draw": (BatchRequest, "draw", False, 1, ""),
     "after storing": (Ledger, "store", False, 1, ""),
     "before tidying": (release_order, "tidy_tables", True, 1, ""),

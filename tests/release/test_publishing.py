@@ -360,3 +360,39 @@ def test_a_release_is_the_same_after_its_ledger_was_moved_to_a_server(tmp_path, 
     assert publish(moved, principal="ana", period=JANUARY) == bundle
     assert files_of(bundle) == before
     assert verify_bundle(bundle, ledger=place).outcome == "verified"
+
+
+def test_an_interval_for_a_population_is_said_to_hold_what_the_rows_were_drawn_from(tmp_path):
+    """Means and quantiles of a table that asks for it, and nothing else; guarantee and report say it too."""
+    sql = (
+        '"SELECT sex, COUNT(*) AS stays FROM stays GROUP BY sex"',
+        '"SELECT sex, COUNT(*) AS stays, SUM(cost) AS spent, AVG(cost) AS mean, MEDIAN(cost) AS middle, '
+        'MAX(cost) AS top, AVG(cost) / 1000 AS part, FIVE_NUMBERS(cost) AS cost FROM stays GROUP BY sex"',
+    )
+    asked = (
+        'name = "by_sex"\n',
+        'name = "by_sex"\nquantile_intervals = true\npopulation = true\nmax_rows_per_group = 1\n',
+    )
+    plan = world(tmp_path, *SMALLER, ("rho = 0.02", "rho = 2"), sql, asked)
+    bundle = publish(plan, principal="ana", period=JANUARY)
+    assert not verify_bundle(bundle, ledger=plan.policy.ledger).problems
+    known = json.loads((bundle / "dictionary.json").read_text(encoding="utf-8"))
+    tables = {table["name"]: table["files"][0]["columns"] for table in known["tables"]}
+    meanings = {column["name"]: column["meaning"] for column in tables["by_sex"]}
+    drawn = "of what the counted rows were drawn from, if they were drawn independently of each other"
+    said = {
+        "mean_low": f"holds the mean {drawn}",
+        "middle_high": f"holds the middle {drawn}",
+        "top_low": f"holds the 0.99 quantile of cost {drawn}",
+        "cost_q25_low": f"holds the 0.25 quantile of cost {drawn}",
+        "part_high": f"holds the part, its means and quantiles being those {drawn}",
+        "stays_low": "holds the exact stays of the counted rows",
+        "spent_low": "holds the exact spent of the counted rows",
+    }
+    for name, words in said.items():
+        assert f"{words}{',' if drawn in words else ''} with 95 % confidence" in meanings[name]
+    others = [column["meaning"] for name in tables if name != "by_sex" for column in tables[name]]
+    assert drawn not in " ".join(others)
+    for name, table in (("guarantee.md", "`by_sex`"), ("report.html", "by_sex")):
+        text = " ".join((bundle / name).read_text("utf-8").split())
+        assert f"the exact value of the counted rows (of means and quantiles in {table}: that {drawn})" in text

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.release.draft.plan_draft import draft_plan
     from discreet.release.made_up_bundle import dummy
     from discreet.release.plan_reader import read_release_plan, release_plan_schema
+    from discreet.release.pricing.limit_grid import tune
     from discreet.release.pricing.plan_check import check
     from discreet.release.pricing.priced_release import to_reach
     from discreet.release.pricing.release_price import price
@@ -34,6 +35,7 @@ _HOMES = {
     "draft.plan_draft": ("draft_plan",),
     "made_up_bundle": ("dummy",),
     "plan_reader": ("read_release_plan", "release_plan_schema"),
+    "pricing.limit_grid": ("tune",),
     "pricing.plan_check": ("check",),
     "pricing.priced_release": ("to_reach",),
     "pricing.release_price": ("price",),
@@ -60,6 +62,7 @@ __all__ = [
     "release_plan_schema",
     "series",
     "to_reach",
+    "tune",
     "verify_bundle",
 ]
 

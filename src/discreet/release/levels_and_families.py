@@ -165,7 +165,7 @@ def _few(values: list[Hashable]) -> str:
 
 _ADDS_UP = re.compile(r"\s*(COUNT|SUM)\s*\(", re.IGNORECASE)
 _ROWS = "*"
-_MOST_GROUPINGS = 64
+_MOST_GROUPINGS = 1000
 _MOST_GROUPS = 1_000_000
 _MOST_TOGETHER = 8_000_000  # Groups of all tables of a family: they are counted in one scan, all in memory.
 _LONGEST = 150  # Characters of a name.
@@ -192,6 +192,8 @@ class GroupingFamily:
     limits: UnitLimits
     quantile_intervals: bool = False
     population: bool = False
+    aim: str | None = None
+    weights: Sequence[Fraction] = ()
 
     def tables(self) -> tuple[TablePlan, ...]:
         """Return one table for each grouping."""
@@ -209,7 +211,9 @@ class GroupingFamily:
                 f"all groupings together would have {together:,} groups: {_MOST_TOGETHER:,} is the most, as they are "
                 "counted in one scan of the same rows; leave out some, or publish them as another family"
             )
-        return tuple(self._table(axes, by, Fraction(most, _groups(axes, by))) for by in self.groupings)
+        made = (self._table(axes, by, Fraction(most, _groups(axes, by))) for by in self.groupings)
+        weights = self.weights or (Fraction(1),) * len(self.groupings)
+        return tuple(replace(table, weight=weight) for table, weight in zip(made, weights, strict=True))
 
     def _check(self) -> None:
         if len(self.groupings) > _MOST_GROUPINGS:
@@ -236,6 +240,7 @@ class GroupingFamily:
             limits=self.limits,
             quantile_intervals=self.quantile_intervals,
             population=self.population,
+            aim=self.aim,
         )
 
     def _sql(self, axes: Mapping[str, GroupingColumn], by: tuple[str, ...]) -> str:

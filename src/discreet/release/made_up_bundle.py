@@ -9,6 +9,7 @@ from typing import Any
 from discreet.pages.progress import working
 from discreet.query.catalogue import Catalogue
 from discreet.query.engine import Deadline
+from discreet.query.plan.planner import draw_together
 from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import dummy_running
 from discreet.release.plan import Period, ReleasePlan, catalogue_in, catalogue_of
@@ -83,14 +84,18 @@ def _drawn(release: PricedRelease, catalogue: Catalogue) -> Iterator[PublishedTa
 
     engine = dummy_engine(catalogue)
     try:
-        for table in release.tables:
-            tallied = engine.run(table.priced.stage, deadline=Deadline.after(_SECONDS))
-            yield PublishedTable(
-                plan=table.plan,
-                raw=table.priced.draw(tallied),
-                tidy=None,
-                deviations=table.priced.deviations,
-                threshold=table.threshold,
-            )
+        # All at once, so that the tables of a family are of the same rows.
+        stages = [table.priced.stage for table in release.tables]
+        tallied = engine.run_all(stages, deadline=Deadline.after(_SECONDS))
     finally:
         engine.close()
+    drawn = draw_together([table.priced for table in release.tables], tallied)
+    for table, raw in zip(release.tables, drawn, strict=True):
+        yield PublishedTable(
+            plan=table.plan,
+            raw=raw,
+            tidy=None,
+            deviations=table.priced.deviations,
+            shared=table.priced.draft.noising.shared,
+            threshold=table.threshold,
+        )

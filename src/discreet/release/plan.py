@@ -369,7 +369,9 @@ class TablePlan:
     measures: Mapping[str, str] = field(default_factory=dict)  # column to aggregate, for a member of a family
     limits: UnitLimits = field(default_factory=UnitLimits)  # tighter than the unit's, where fewer rows are enough
     quantile_intervals: bool = False  # whether quantiles pay for a ±
-    population: bool = False  # whether that is for what the counted rows were drawn from
+    population: bool = False  # whether that of means and quantiles is for what rows were drawn from
+    aim: str | None = None  # what the noise that a family shares is best for; "apart" if it shares none
+    weight: Fraction = Fraction(1)  # of this table in it
     kept_of: str | None = None  # the table whose kept share this is: what contribution limits leave out of it
 
     def kept(self, share: Fraction) -> TablePlan:
@@ -386,6 +388,8 @@ class TablePlan:
             measures={},
             quantile_intervals=False,
             population=False,
+            aim=None,
+            weight=Fraction(1),
             kept_of=self.name,
         )
 

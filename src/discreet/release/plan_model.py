@@ -106,7 +106,7 @@ class LevelModel(Strict):
     """The name of the level."""
     of: Name
     """The column, or the level, that it groups."""
-    members: dict[str, list[Member]] = Field(min_length=1)
+    members: dict[str, Annotated[list[Member], Field(min_length=1)]] = Field(min_length=1)
     """Which values of that column belong to each value of the level."""
 
 
@@ -161,10 +161,16 @@ class PublishModel(WishModel):
     quantile_intervals: bool = False
     """Whether quantiles have an interval, for three fifths of the ε of each; without it they have none."""
     population: bool = False
-    """Whether these intervals are for what the counted rows were drawn from, independently, instead of these rows."""
+    """Whether intervals of means and quantiles are for what the counted rows were drawn from, independently."""
     max_rows: Count | None = None
     """In a family of several tables: how many rows of a unit are counted in all groups of a table together, the same
     in each; max_rows_per_group if nothing is said."""
+    aim: Literal["sum", "largest", "apart"] | None = None
+    """In a family with Gaussian noise, what the noise that its tables share is best for: the sum of the variances of
+    all cells, or the largest of them. If nothing is said, the sum, while no table is less exact than with noise of its
+    own; "apart" gives every table noise of its own."""
+    weights: list[Positive] | None = None
+    """One for each grouping: how much the variances of its cells count in that."""
     max_inner: Count | None = None
     """How many inner units of a unit are counted at most, where fewer than [unit] allows are enough."""
 

@@ -59,7 +59,7 @@ __all__ = [
     "wish_of",
 ]
 
-_MOST_TABLES = 500
+_MOST_TABLES = 1000
 _LONGEST_SHOWN = 300
 
 
@@ -162,6 +162,7 @@ class _PlanReader:
         levels, schedule = dict(self._levels()), self._schedule()
         tables = list(self._tables(policy, levels, schedule))
         running = list(self._running(policy))
+        self._check_families(tables)
         self._check_names([(place, table.name) for place, table in tables] + [(at, one.name) for at, one in running])
         return ReleasePlan(
             name=self.model.name,
@@ -253,6 +254,15 @@ class _PlanReader:
         for index, said in enumerate(self.model.running):
             place: Place = ("running", index)
             yield place, self.document.at(place, running_of, said, policy)
+
+    def _check_families(self, tables: list[tuple[Place, TablePlan]]) -> None:
+        """Tables of one family add up, so what is published under one name is said in one place."""
+        seen: dict[str, Place] = {}
+        for place, table in tables:
+            if table.family is not None and seen.setdefault(table.family.casefold(), place) != place:
+                raise self.document.wrong(
+                    (*place, "name"), f"two families would be called {table.family!r}: rename one of them"
+                )
 
     def _check_names(self, named: list[tuple[Place, str]]) -> None:
         """Every table has files of its own, also where upper and lower case are the same."""
@@ -423,9 +433,24 @@ def family_of(said: PublishModel, policy: Policy, levels: Mapping[str, Level], s
         wish=wish_of(said),
         expected=_expected(said),
         limits=_family_limits(said, groupings),
+        aim=said.aim,
+        weights=_weights(said, groupings),
         quantile_intervals=said.quantile_intervals,
         population=said.population,
     )
+
+
+def _weights(said: PublishModel, groupings: list[tuple[str, ...]]) -> tuple[Fraction, ...]:
+    """Read how much each grouping counts where noise is shared."""
+    if (said.aim is not None or said.weights is not None) and len(groupings) == 1:
+        raise InvalidParameter("aim and weights are for a family of several tables, which share their noise")
+    if said.weights is None:
+        return (Fraction(1),) * len(groupings)
+    if said.aim == "apart" or len(said.weights) != len(groupings):
+        raise InvalidParameter(
+            'weights has one number for each grouping, and counts where noise is shared: not with aim = "apart"'
+        )
+    return tuple(exact(weight, name="a weight") for weight in said.weights)
 
 
 def _family_limits(said: PublishModel, groupings: list[tuple[str, ...]]) -> UnitLimits:

@@ -14,6 +14,7 @@ from discreet.ledger.spending import Left
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.query import ReleaseTable
+from discreet.query.plan.residuals import SharedNoise
 from discreet.release.plan import Period, ReleasePlan, RunningPlan, TablePlan
 from discreet.release.signatures import PublicKey
 
@@ -41,6 +42,7 @@ class PublishedTable:
     raw: ReleaseTable  # noise and nothing else
     tidy: ReleaseTable | None  # whole, not negative, adding up; biased
     deviations: Mapping[str, Fraction] = field(default_factory=dict)  # of the noise, by column, where it is public
+    shared: SharedNoise | None = None  # if its noise was drawn for its whole family
     threshold: str = ""  # which groups stay hidden, in words; empty if all are listed
 
 

@@ -29,8 +29,9 @@ from discreet.query.session.requests import Offer
 from discreet.release.bundle.bundle_writer import write_bundle
 from discreet.release.cumulative.advance import NextCharge, advance, next_charge
 from discreet.release.plan import Every, Period, ReleasePlan
+from discreet.release.pricing.family_noise import share_noise
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
-from discreet.release.pricing.release_price import price
+from discreet.release.pricing.release_price import apart, price
 from discreet.release.published import LedgerMark, Published, PublishedTable, RunningRelease
 from discreet.release.schedule_status import key_of
 from discreet.release.signatures import SigningKey, read_signing_key
@@ -119,6 +120,9 @@ def publish_in(
     plan, told = priced.plan, on_step or _nobody
     _check_whole(session, plan)
     joint = _joined(session, priced)
+    entry = session.ledger.charged(key_of(plan, priced.period))
+    if entry is not None and entry.content.get("plan") != joint.fingerprint:
+        priced, joint = _as_before(session, priced, joint, str(entry.content.get("plan")))
     _check_charge(session, priced, max_epsilon)
     told("opened")
     released = joint.release()
@@ -205,15 +209,27 @@ def _joined(session: Session, priced: PricedRelease) -> JointPlan:
     _check_begun(session, key, priced.plan.schedule.another)
     plans = {table.name: ask_table(session, table) for table in priced.tables}
     joint = session.batch(plans, idempotency_key=key, purpose=f"{priced.plan.title}, {priced.period.label}")
+    shared = {name: one.priced for name, one in plans.items()}
+    if any(table.priced.draft.noising.shared is not None for table in priced.tables):
+        shared = share_noise(priced.plan, shared)
     for table in priced.tables:
-        own, said = plans[table.name], table.priced
+        own, said = shared[table.name], table.priced
         if (own.event, own.nested, own.variances) != (said.event, said.nested, said.variances):
             raise Refused(
                 f"table {table.name!r} has another price or other noise on the data than by the plan",
                 reason="a source has columns of other kinds than the plan declares",
                 way_out="compare the columns of [tables] with those of the data; nothing was charged",
             )
-    return joint
+    return joint._sharing(shared)
+
+
+def _as_before(
+    session: Session, priced: PricedRelease, joint: JointPlan, fingerprint: str
+) -> tuple[PricedRelease, JointPlan]:
+    """Go on with a release whose tables had noise of their own, if it was begun before families shared theirs."""
+    before = apart(priced)
+    own = _joined(session, before)
+    return (before, own) if own.fingerprint == fingerprint else (priced, joint)
 
 
 def ask_table(session: Session, table: PricedTable) -> Plan:
@@ -266,6 +282,7 @@ def _published(priced: PricedRelease, released: JointRelease, mark: LedgerMark) 
             raw=released.tables[table.name],
             tidy=None,
             deviations=dict(table.priced.deviations),
+            shared=table.priced.draft.noising.shared,
             threshold=table.threshold,
         )
         for table in priced.tables

@@ -105,6 +105,8 @@ class Document(Generic[Model]):
             return f"this is missing: {_described(self.model, place)}"
         if kind in ("model_type", "dict_type"):
             return f"this should be a table. What can stand in it: {', '.join(sorted(_fields_at(self.model, place)))}"
+        if kind == "too_short":
+            return f"this is empty, and needs at least 1. {_described(self.model, place)}".strip()
         if kind == "value_error":
             return str(found["ctx"]["error"])
         said = found["msg"].removeprefix("Input ").removeprefix("should ").removeprefix("be ")

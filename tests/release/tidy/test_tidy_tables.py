@@ -190,6 +190,7 @@ def test_tidying_sees_the_plan_and_released_tables_only():
         "errors",
         "query",
         "query.answer_columns",
+        "query.plan.residuals",  # public weights, from the plan
         "query.release_table",
         "release.plan",
         "release.published",

@@ -30,6 +30,7 @@ from discreet.privacy.events import (
     Parallel,
     PoissonSampled,
     PureDP,
+    RandomlyStopped,
     Repeated,
     event_name,
 )
@@ -231,7 +232,7 @@ def mechanisms_of(event: Event) -> tuple[str, ...]:
 
 def _leaves(event: Event) -> list[str]:
     match event:
-        case Composed() | Parallel():
+        case Composed() | Parallel() | RandomlyStopped():
             return [name for part in event.events for name in _leaves(part)]
         case Repeated() | Grouped() | PoissonSampled():
             return _leaves(event.event)

@@ -19,6 +19,7 @@ from discreet.query.plan.kept_share import ALL_ROWS, COUNTED, OTHERS, WHOLE, tot
 from discreet.query.policy import Unit, counted_rows
 from discreet.release.bundle.manifest import DUMMY, table_file
 from discreet.release.bundle.wording import (
+    DRAWN,
     code,
     kept_words,
     line,
@@ -91,7 +92,8 @@ def _series(published: Published, running: RunningRelease) -> dict[str, Any]:
     """Describe a series of totals so far as a table: one row a day."""
     name, formats, dummy = running.plan.name, published.plan.output.formats, published.ledger is None
     fields = outline_of(running.table, {"total": running.deviations})
-    columns = [_column(field, None, _sure(published, running.table), tidy=False) for field in fields]
+    sure = _sure(published, running.table)
+    columns = [_column(field, None, f"the exact {field.of.name}{sure}", tidy=False) for field in fields]
     for column in columns:
         column["unit"] = None if column["role"] == "key" else series_unit(published, running)
     return {
@@ -123,7 +125,8 @@ def _file(
         "paths": [table_file(table.plan.name, form, tidy=tidy, dummy=dummy) for form in published.plan.output.formats],
         "values": _TIDY if tidy else _raw(published),
         "columns": [
-            _column(field, meanings.get(field.of.name), _sure(published, shown), tidy=tidy) for field in fields
+            _column(field, meanings.get(field.of.name), _inside(published, table, field, meanings), tidy=tidy)
+            for field in fields
         ],
     }
 
@@ -139,12 +142,27 @@ def _sure(published: Published, table: ReleaseTable) -> str:
     return f"{rows} with {plain(table.confidence * 100)} % confidence"
 
 
-def _column(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tidy: bool) -> dict[str, Any]:
+def _inside(
+    published: Published, table: PublishedTable, field: FileColumn, meanings: Mapping[str, ColumnMeaning]
+) -> str:
+    """Say what a confidence interval of a column holds, and how sure."""
+    name, meaning = field.of.name, meanings.get(field.of.name)
+    held, sure = _held(name, meaning), _sure(published, table.raw)
+    if not table.plan.population or not (meaning is None or _ABOUT_A_LAW.search(meaning.expression)):
+        return f"the exact {held}{sure}"
+    confidence = f", with {plain(table.raw.confidence * 100)} % confidence"
+    if meaning is not None and (meaning.words != meaning.expression or _OF_LIST.fullmatch(name)):
+        return f"the {held} of {DRAWN}{confidence}"
+    # It may be computed from a count as well, which is one of the rows themselves.
+    return f"the {held.removesuffix(',')}, its means and quantiles being those of {DRAWN}{confidence}"
+
+
+def _column(field: FileColumn, meaning: ColumnMeaning | None, inside: str, *, tidy: bool) -> dict[str, Any]:
     known = field.role is Role.VALUE or field.role is Role.KEY
     return {
         "name": field.name,
         "role": field.role.value,
-        "meaning": _meaning(field, meaning, sure, tidy=tidy),
+        "meaning": _meaning(field, meaning, inside, tidy=tidy),
         "expression": meaning.expression if meaning is not None and known else None,
         "kind": field.kind.value,
         "bounds": _bounds(field, meaning) if known else None,
@@ -153,7 +171,7 @@ def _column(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tidy
     }
 
 
-def _meaning(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tidy: bool) -> str:
+def _meaning(field: FileColumn, meaning: ColumnMeaning | None, inside: str, *, tidy: bool) -> str:
     of = field.of.name
     match field.role:
         case Role.KEY:
@@ -163,7 +181,7 @@ def _meaning(field: FileColumn, meaning: ColumnMeaning | None, sure: str, *, tid
             return f"{words}, {'tidy' if tidy else 'with noise'}{_why_none(field.of)}"
         case Role.LOW | Role.HIGH:
             which = "lower" if field.role is Role.LOW else "upper"
-            return f"{which} end of the confidence interval, which holds the exact {_held(of, meaning)}{sure}"
+            return f"{which} end of the confidence interval, which holds {inside}"
         case Role.NOISE:
             return f"standard deviation of the noise in {of}, rounded up"
 
@@ -339,6 +357,8 @@ _PLAIN = (
     (re.compile(r"MAX\((?P<x>.+)\)", re.I), "a high value of {x}, near its largest"),
     (re.compile(r"(STDDEV|STDDEV_SAMP|STDDEV_POP)\((?P<x>.+)\)", re.I), "standard deviation of {x}"),
     (re.compile(r"(VARIANCE|VAR_SAMP|VAR_POP)\((?P<x>.+)\)", re.I), "variance of {x}"),
+    (re.compile(r"CORR\((?P<x>[^(),]+), (?P<y>[^(),]+)\)", re.I), "correlation of {x} and {y}"),
+    (re.compile(r"(COVAR_SAMP|COVAR_POP)\((?P<x>[^(),]+), (?P<y>[^(),]+)\)", re.I), "covariance of {x} and {y}"),
     (re.compile(r"MODE\((?P<x>.+)\)", re.I), "a frequent value of {x}"),
 )
 
@@ -348,6 +368,8 @@ _MANY = re.compile(
     r"\w+\((?P<x>.+), \[(?P<levels>[0-9., ]+)\](?: ORDER BY .+?)?\)(?: FILTER\s?\(WHERE (?P<where>.*)\))?", re.I
 )
 _EXTREME = re.compile(r"\b(MIN|MAX)\(", re.I)
+# What is said of the law that rows were drawn from, where a table asks for it: means and quantiles.
+_ABOUT_A_LAW = re.compile(r"\b(AVG|MEAN|MEDIAN|MIN|MAX|FIVE_NUMBERS|\w*QUANTILE\w*|\w*PERCENTILE\w*)\s*\(", re.I)
 _ALONE = re.compile(r"(MIN|MAX)\((?P<x>[^()]+)\)", re.I)  # With brackets inside it may be a computation.
 _OF_LIST = re.compile(r".+_q[0-9]{2,3}(_[0-9]+)?")
 _NEAR = {"MIN": "0.01", "MAX": "0.99"}

@@ -126,7 +126,7 @@ def _formal(published: Published, claim: StatedGuarantee) -> Iterator[str]:
         [(code(name), alone_text(level), line(cost)) for name, level, cost in _costs(published, claim)],
     )
     yield (
-        f"Confidence intervals hold {exact_words(published.plan.policy.unit)}, after values were clamped to their "
+        f"Confidence intervals hold {exact_words(published, code)}, after values were clamped to their "
         f"bounds, with {confidence_words(published)} confidence, one cell at a time. `manifest.json` has the "
         "event of the release, exactly, under `guarantee.event`."
     )

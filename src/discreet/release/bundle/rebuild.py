@@ -63,7 +63,7 @@ def rebuilt(
             return (), "the plan names another place for its ledger than the one that was given"
         if not _is_near(plan, home):
             return (), "the plan names public tables that are not beside the ledger"
-        priced = _priced(plan, manifest["period"])
+        priced = _as_told(_priced(plan, manifest["period"]), tables)
         series = tuple(_series(plan, table, manifest, book) for table in tables if table.series)
     except (DiscreetError, OSError, LookupError, TypeError, ValueError, StopIteration):
         return ("the plan could not be priced again here, so the rest cannot be compared",), ""
@@ -145,6 +145,16 @@ def _priced(plan: ReleasePlan, period: Mapping[str, Any]) -> PricedRelease:
     return price(plan, found)
 
 
+def _as_told(priced: PricedRelease, tables: tuple[ExactTable, ...]) -> PricedRelease:
+    """Take noise of each table's own if that is what a bundle tells: it was written before families shared theirs."""
+    from discreet.release.pricing.release_price import apart
+
+    before = apart(priced)
+    told = {table.name: dict(table.deviations) for table in tables}
+    own = {table.name: dict(table.priced.deviations) for table in before.tables}
+    return before if all(told.get(name) == each for name, each in own.items()) else priced
+
+
 def _facts_of(period: Period) -> dict[str, str | None]:
     days = {"first": period.first, "end": period.end}
     return {"label": period.label, **{name: None if day is None else day.isoformat() for name, day in days.items()}}
@@ -186,6 +196,7 @@ def _published(
             raw=raw[table.name],
             tidy=None,
             deviations=dict(table.priced.deviations),
+            shared=table.priced.draft.noising.shared,
             threshold=table.threshold,
         )
         for table in priced.tables

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from fractions import Fraction
 
-from discreet.formatting import percent_up, plain, with_article
+from discreet.formatting import enumerated, percent_up, plain, with_article
 from discreet.query.plan.kept_share import kept_share
 from discreet.query.policy import Chain, Unit, counted_rows
 from discreet.release.bundle.claims import StatedGuarantee
@@ -17,6 +17,7 @@ from discreet.release.published import Published, PublishedTable, RunningRelease
 from discreet.release.signatures import ALGORITHM
 
 __all__ = [
+    "DRAWN",
     "apart_words",
     "bounded_words",
     "code",
@@ -255,15 +256,22 @@ def kept_words(published: Published, table: PublishedTable) -> tuple[str, ...]:
     return tuple(kept_share(found.raw, found.deviations, published.plan.policy.unit).sentences())
 
 
-def exact_words(unit: Unit) -> str:
+DRAWN = "what the counted rows were drawn from, if they were drawn independently of each other"
+
+
+def exact_words(published: Published, named: Callable[[str], str] = str) -> str:
     """Say what a confidence interval holds: where a limit can cut, nothing is said about all rows."""
-    return "the exact value" if unit.is_row else f"the exact value of {counted_rows(unit)}"
+    unit = published.plan.policy.unit
+    exact = "the exact value" if unit.is_row else f"the exact value of {counted_rows(unit)}"
+    drawn = [named(table.plan.name) for table in published.tables if table.plan.population]
+    if not drawn:
+        return exact
+    return f"{exact} (of means and quantiles in {enumerated(drawn)}: that of {DRAWN})"
 
 
 def interval_words(published: Published) -> str:
     """Say what a confidence interval is, and how sure."""
-    exact = exact_words(published.plan.policy.unit)
-    return f"confidence interval: holds {exact} {confidence_words(published)} of the time"
+    return f"confidence interval: holds {exact_words(published)} {confidence_words(published)} of the time"
 
 
 def unbiased_words(unit: Unit) -> str:

@@ -118,6 +118,7 @@ def as_text(release: PricedRelease) -> str:
     """Write the price list."""
     lines = [f"{release.plan.title} ({release.period.label})", *_totals(release), ""]
     lines += _aligned([_HEADINGS, *(_row(table, release.delta) for table in release.tables)])
+    lines += _section("Noise that the tables of a family share", shared_noise(release))
     hidden = (f"{table.name}: {table.threshold}" for table in release.tables if table.threshold)
     lines += _section("Groups that nobody listed", hidden)
     lines += _section(_NO_INTERVAL, map(" ".join, _chosen(release, paid=False)))
@@ -126,6 +127,13 @@ def as_text(release: PricedRelease) -> str:
     )
     lines += _section("Totals so far, each paid for once, for all its days", map(_series, release.running))
     return "\n".join([*lines, *_section("What to change", advice(release))])
+
+
+def shared_noise(release: PricedRelease) -> list[str]:
+    """Say of every family whose tables share their noise what it is best for, and what that gains."""
+    from discreet.release.pricing.family_noise import shared_words
+
+    return list(shared_words(release.plan, {table.name: table.priced for table in release.tables}))
 
 
 def _section(title: str, told: Iterable[str]) -> list[str]:
@@ -161,6 +169,7 @@ def as_document(release: PricedRelease) -> dict[str, Any]:
         "lifetime_budget": release.plan.policy.budget.describe(),
         "tables": [_table(table, release.delta) for table in release.tables],
         "running": [one.to_json() for one in release.running],
+        "shared_noise": shared_noise(release),
         "advice": list(advice(release)),
     }
 

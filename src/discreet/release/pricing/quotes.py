@@ -47,10 +47,12 @@ class TableReading:
 def read_table(plan: ReleasePlan, table: TablePlan, catalogue: Catalogue, period: Period) -> TableReading:
     """Read the text as it was written, so that a refusal names its place there, and then that of the period."""
     try:
-        _check_clause(_read(table.sql, catalogue, table.keys))
-        sql = sql_in(plan, table, period)
-        keys = _listed(plan, table, period, _read(sql, catalogue, table.keys).question)
-        reading = _read(sql, catalogue, keys)
+        reading = _read(table.sql, catalogue, table.keys)
+        _check_clause(reading)
+        sql, keys = sql_in(plan, table, period), table.keys
+        if sql != table.sql:
+            keys = _listed(plan, table, period, _read(sql, catalogue, table.keys).question)
+            reading = _read(sql, catalogue, keys)
         table.limits.check(catalogue.unit, catalogue.chain)
     except InvalidParameter as error:
         raise located(plan, place_of(plan, table.name, "sql", "keys", "measures"), error) from None
@@ -128,7 +130,7 @@ def _helpful(refused: Refused) -> Refused:
 
 
 _ROWS = "*"
-_INTERVALS = ("quantile_intervals", "population")  # What a table says of its quantiles.
+_INTERVALS = ("quantile_intervals", "population")  # What a table says of its means and quantiles.
 _WIDE = 10**6  # An amount divided by this makes noise so wide that rounding it to whole numbers is nothing.
 
 

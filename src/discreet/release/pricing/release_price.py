@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,10 +16,11 @@ from discreet.query.plan.planner import PricedQuery, errors_of, joint_event, rel
 from discreet.release.cumulative.series_price import PricedRunning, price_running
 from discreet.release.plan import Period, ReleasePlan, catalogue_of, located, place_of, told_at
 from discreet.release.pricing.budget_split import divide
+from discreet.release.pricing.family_noise import divide_by_aim, share_noise
 from discreet.release.pricing.priced_release import PricedRelease, PricedTable
 from discreet.release.pricing.quotes import Quote, is_gaussian, quotes_of
 
-__all__ = ["price", "releases_held"]
+__all__ = ["apart", "price", "releases_held"]
 
 
 @working("pricing", terminal=False)
@@ -52,8 +54,9 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
     _check_kinds(plan)
     chosen = plan.schedule.period(0) if period is None else period
     quotes = quotes_of(plan, catalogue_of(plan, tables), chosen)
-    priced = divide(plan, quotes)
+    priced = divide_by_aim(plan, quotes, divide(plan, quotes))
     _check_families(plan, quotes, priced)
+    priced = tuple(share_noise(plan, dict(zip((table.name for table in plan.tables), priced, strict=True))).values())
     event = joint_event(one.event for one in priced)
     nested = tuple(joint_event(each) for each in zip(*(one.nested for one in priced), strict=True))
     series = tuple(_series(plan, index) for index in range(len(plan.running)))
@@ -70,6 +73,17 @@ def price(plan: ReleasePlan, period: Period | None = None, *, tables: Mapping[st
         nested=nested,
         running=series,
     )
+
+
+def apart(release: PricedRelease) -> PricedRelease:
+    """Return the same release with noise of its own for every table, as all were before families shared theirs."""
+    return replace(release, tables=tuple(map(_apart, release.tables)))
+
+
+def _apart(table: PricedTable) -> PricedTable:
+    own = table.priced.sharing(None)
+    errors, relative = errors_of(own.draft), relative_errors_of(own.draft)
+    return replace(table, priced=own, errors=errors, relative_errors=relative)
 
 
 def _check_families(plan: ReleasePlan, quotes: Sequence[Quote], priced: Sequence[PricedQuery]) -> None:

@@ -20,7 +20,18 @@ from discreet.release.plan import Level
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-__all__ = ["CONTRADICTION", "MOST_ATOMS", "CellLayout", "Known", "Spot", "known_cells", "lay_out", "whole_totals"]
+__all__ = [
+    "CONTRADICTION",
+    "MOST_ATOMS",
+    "CellLayout",
+    "Known",
+    "Places",
+    "Spot",
+    "axes_of",
+    "known_cells",
+    "lay_out",
+    "whole_totals",
+]
 
 Places: TypeAlias = NDArray[np.int64]
 Domains: TypeAlias = Mapping[str, tuple[Hashable, ...]]
@@ -77,10 +88,7 @@ def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], d
 
     Refused are levels that do not have each value once, and families with too many atoms.
     """
-    named = {level.name: level for level in levels}
-    used = list(dict.fromkeys(name for by in groupings.values() for name in by))
-    axes = [_axis([name for name in used if _base(name, named) == base], base, named, domains) for base in
-            _bases_by_use(groupings, named)]  # fmt: skip
+    axes = axes_of(groupings, levels, domains)
     shape = tuple(len(next(iter(axis.values()))) for axis in axes)
     if prod(shape) > MOST_ATOMS:
         raise InvalidParameter(
@@ -88,6 +96,21 @@ def lay_out(groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], d
             "made to add up: publish fewer columns in one family, or coarser ones"
         )
     return CellLayout(shape, {table: _spot(by, axes, shape, domains) for table, by in groupings.items()})
+
+
+def axes_of(
+    groupings: Mapping[str, tuple[str, ...]], levels: Sequence[Level], domains: Domains
+) -> list[dict[str, Places]]:
+    """Return for every column that is grouped by, by the names of it and its levels, the place of each value's group.
+
+    Values of a column are those that some table tells apart.
+    """
+    named = {level.name: level for level in levels}
+    used = list(dict.fromkeys(name for by in groupings.values() for name in by))
+    return [
+        _axis([name for name in used if _base(name, named) == base], base, named, domains)
+        for base in _bases_by_use(groupings, named)
+    ]
 
 
 def _bases_by_use(groupings: Mapping[str, tuple[str, ...]], named: Mapping[str, Level]) -> list[str]:

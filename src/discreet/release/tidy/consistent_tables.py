@@ -115,10 +115,13 @@ class FamilyColumn:
     raw: tuple[Floats, ...]  # by table, then by cell
     deviations: tuple[float, ...]  # of the noise, by table
     known: Known
+    metric: tuple[float, ...] | None = None  # by table, where noise was shared: instead of inverse variances
 
     @property
     def weights(self) -> tuple[float, ...]:
-        """Inverse variances, the largest of them one."""
+        """Inverse variances, the largest of them one; or weights that make up the inverse covariance of all tables."""
+        if self.metric is not None:
+            return self.metric
         least = min(self.deviations)
         return tuple((least / deviation) ** 2 for deviation in self.deviations)
 
@@ -458,12 +461,17 @@ class RawColumn:
     deviations: Mapping[str, Fraction]  # by table, in grains
     known: Mapping[tuple[str, int], int]  # by table and cell
     not_negative: bool
+    metric: Sequence[tuple[Spot, str, float]] = ()  # groupings with weights, and the table that each is added up from
 
 
 def estimate(layout: CellLayout, column: RawColumn) -> dict[str, Floats]:
     """Return the weighted least squares estimate of every cell: consistent and unbiased, neither whole nor positive."""
-    family = family_of(layout, column)
-    return dict(zip(column.values, family.adding.up(least_squares(family)), strict=True))
+    atoms = least_squares(family_of(layout, column))
+    spots = {table: layout.spots[table] for table in column.values}
+    return {
+        table: np.bincount(spot.of_atom, atoms, spot.cells).astype(np.float64, copy=False)
+        for table, spot in spots.items()
+    }
 
 
 def tidy_column(layout: CellLayout, column: RawColumn) -> dict[str, Places]:
@@ -474,8 +482,7 @@ def tidy_column(layout: CellLayout, column: RawColumn) -> dict[str, Places]:
     settled = known.each_class(whole_totals(known, known.sums(atoms), not_negative=column.not_negative))
     family = replace(family, known=settled)
     atoms = nonnegative(family, atoms) if column.not_negative else least_squares(family, start=atoms)
-    spots = [layout.spots[table] for table in column.values]
-    rounded = whole(family, spots, atoms, not_negative=column.not_negative)
+    rounded = whole(family, family.adding.spots, atoms, not_negative=column.not_negative)
     return {table: _added(layout, table, rounded) for table in column.values}
 
 
@@ -493,12 +500,29 @@ def family_of(layout: CellLayout, column: RawColumn) -> FamilyColumn:
     spots = [layout.spots[table] for table in column.values]
     numbers = {table: number for number, table in enumerate(column.values)}
     known = {(numbers[table], cell): value for (table, cell), value in column.known.items()}
+    if column.metric:
+        least = min(float(deviation) for deviation in column.deviations.values())
+        return FamilyColumn(
+            adding([spot for spot, _, _ in column.metric], layout.shape),
+            tuple(_summed(layout.spots[table], spot, column.values[table]) for spot, table, _ in column.metric),
+            (least,),
+            known_cells(known, spots, layout.atoms),
+            tuple(weight for _, _, weight in column.metric),
+        )
     return FamilyColumn(
         adding(spots, layout.shape),
         tuple(_there(layout, table, values) for table, values in column.values.items()),
         tuple(float(column.deviations[table]) for table in column.values),
         known_cells(known, spots, layout.atoms),
     )
+
+
+def _summed(fine: Spot, coarse: Spot, values: Floats) -> Floats:
+    """Add the cells of a table up to those of a coarser grouping."""
+    place = np.zeros(fine.cells, np.int64)
+    place[fine.of_atom] = coarse.of_atom
+    summed: Floats = np.bincount(place, values, coarse.cells).astype(np.float64)
+    return summed
 
 
 def _there(layout: CellLayout, table: str, values: Floats) -> Floats:

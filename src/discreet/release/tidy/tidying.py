@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.query import ReleaseTable
 from discreet.query.answer_columns import AnswerColumn, ExactNumbers
+from discreet.query.plan.residuals import Residual, TableLevels, is_below
 from discreet.release.plan import Invariant, Level, ReleasePlan, TablePlan
 from discreet.release.published import PublishedTable
-from discreet.release.tidy.cell_layout import CellLayout, lay_out
+from discreet.release.tidy.cell_layout import CellLayout, Spot, lay_out
 from discreet.release.tidy.consistent_tables import RawColumn, tidy_column
 
 __all__ = [
     "NEVER_POSITIVE",
     "adds_up",
+    "canonical_groupings",
     "families",
     "family_layout",
     "known_of",
@@ -52,9 +54,23 @@ def families(tables: Iterable[TablePlan]) -> dict[str, list[TablePlan]]:
 
 
 def layout_of(
-    tables: Sequence[TablePlan], levels: Sequence[Level], keys: Mapping[str, tuple[Values, ...]]
+    tables: Sequence[TablePlan],
+    levels: Sequence[Level],
+    keys: Mapping[str, tuple[Values, ...]],
+    also: Mapping[str, tuple[str, ...]] | None = None,
 ) -> CellLayout:
-    """Place the cells of all tables of a family; `keys` lists the public values of every key of every table."""
+    """Place the cells of all tables of a family; `keys` lists the public values of every key of every table.
+
+    `also` are groupings that are not published, by canonical names.
+    """
+    groupings, known, domains = canonical_groupings(tables, levels, keys)
+    return lay_out(groupings | dict(also or {}), known, domains)
+
+
+def canonical_groupings(
+    tables: Sequence[TablePlan], levels: Sequence[Level], keys: Mapping[str, tuple[Values, ...]]
+) -> tuple[dict[str, tuple[str, ...]], list[Level], dict[str, Values]]:
+    """Return the groupings of all tables, levels and public values, with columns called alike everywhere."""
     known = {level.name for level in levels}
     domains: dict[str, Values] = {}
     for table in tables:
@@ -62,7 +78,7 @@ def layout_of(
             if set(domains.setdefault(name, values)) != set(values):
                 raise InvalidParameter(f"the tables of this family list different values of {name}: list the same ones")
     groupings = {table.name: _canonical(table.by, known) for table in tables}
-    return lay_out(groupings, [replace(level, of=_canonical([level.of], known)[0]) for level in levels], domains)
+    return groupings, [replace(level, of=_canonical([level.of], known)[0]) for level in levels], domains
 
 
 def _canonical(names: Iterable[str], levels: set[str]) -> tuple[str, ...]:
@@ -242,11 +258,62 @@ def _solved(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str, me
 def family_layout(plan: ReleasePlan, tables: Tables) -> CellLayout:
     """Place the cells of all tables of a family; every table must have a row for every combination of public keys."""
     keys = {name: tuple(tuple(dict.fromkeys(key)) for key in _keys(table)) for name, table in tables.items()}
-    layout = layout_of([table.plan for table in tables.values()], plan.levels, keys)
+    layout = layout_of([table.plan for table in tables.values()], plan.levels, keys, _between(plan, tables))
     for name, table in tables.items():
         if not len(table.raw) == len(np.unique(_cells(layout, table))) == layout.spots[name].cells:
             raise InvalidParameter(f"{name} does not have each group once")
     return layout
+
+
+def _between(plan: ReleasePlan, tables: Tables) -> dict[str, tuple[str, ...]]:
+    """Return the groupings that the inverse covariance of shared noise has weights for, and no table."""
+    named, weights = _shared_weights(plan, tables)
+    published = {frozenset(levels) for levels in _shared_levels(tables).values()}
+    return {
+        _called_between(named, one): tuple(named[key] for key in one)
+        for one in weights
+        if frozenset(one) not in published
+    }
+
+
+def _shared_levels(tables: Tables) -> dict[str, TableLevels]:
+    shared = {name: table.shared for name, table in tables.items()}
+    return {name: one.residuals.tables[one.table] for name, one in shared.items() if one is not None}
+
+
+def _shared_weights(plan: ReleasePlan, tables: Tables) -> tuple[dict[tuple[int, int], str], dict[Residual, float]]:
+    """Return what each level is called, and the weights of groupings; none where tables have noise of their own."""
+    first = next(iter(tables.values())).shared
+    found = None if first is None else first.residuals.precisions()
+    if first is None or found is None or None in first.scales:
+        return {}, {}
+    known = {level.name for level in plan.levels}
+    levels = _shared_levels(tables)
+    named = {
+        key: name
+        for table in tables
+        for key, name in zip(levels[table], _canonical(tables[table].plan.by, known), strict=True)
+    }
+    most = max(found.values())
+    return named, {one: float(weight / most) for one, weight in found.items() if weight}
+
+
+def _called_between(named: Mapping[tuple[int, int], str], grouping: Residual) -> str:
+    return "+".join(("", *(named[key] for key in grouping)))  # No table is called so.
+
+
+def _metric(plan: ReleasePlan, tables: Tables, layout: CellLayout) -> list[tuple[Spot, str, float]]:
+    """Return the inverse covariance of shared noise as weights of groupings, each added up from the smallest table."""
+    named, weights = _shared_weights(plan, tables)
+    levels = _shared_levels(tables)
+    sized = sorted(levels, key=lambda name: layout.spots[name].cells)
+    made = []
+    for one, weight in weights.items():
+        own = next((name for name in levels if frozenset(levels[name]) == frozenset(one)), None)
+        spot = layout.spots[_called_between(named, one) if own is None else own]
+        source = own or next(name for name in sized if is_below(one, levels[name]))
+        made.append((spot, source, weight))
+    return made
 
 
 def _keys(table: PublishedTable) -> list[list[Any]]:
@@ -279,6 +346,7 @@ def raw_column(plan: ReleasePlan, tables: Tables, layout: CellLayout, name: str)
         {table: one.deviations[name] / abs(grain) for table, one in tables.items()},
         known,
         not_negative=grain < 0 or all(column.limits[0] == 0 for column in columns.values()),
+        metric=_metric(plan, tables, layout),
     )
 
 
