@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from discreet.learn.torch import make_private
 from discreet.learn.torch.clipping import clipped_sums as clipping
 from discreet.learn.training import TrainingPlan
+from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.sampling import cut
 
 torch.set_num_threads(1)
@@ -80,8 +81,8 @@ class Scaled:
     def next(self) -> Any:
         return np.rint(self.noise.next() * self.factor).astype(np.int64)
 
-    def released(self, total: Any) -> Any:
-        return (total + self.next()).astype(np.float64)
+    def released(self, total: Any, unit: float) -> Any:
+        return total.noisy(self.next(), unit)
 
     def close(self) -> None:
         self.noise.close()
@@ -137,9 +138,9 @@ class ActualDivisor(_Around):
         super().__init__(sums)
         self.divisor = float(plan.divisor)
 
-    def take(self) -> Tensor:
+    def take(self) -> GridSum:
         scale, self.rows = self.divisor / max(self.rows, 1), 0
-        return self.sums.take().mul_(scale).round_()
+        return GridSum([[self.sums.take().whole() * scale]], 1.0)
 
 
 class NoiseForEveryBatch(_Around):
@@ -151,7 +152,8 @@ class NoiseForEveryBatch(_Around):
 
     def add(self, losses: Tensor, inside: Tensor) -> None:
         super().add(losses, inside)
-        self.sums._total.add_(torch.from_numpy(self.noise.next()))
+        self.sums._total = self.sums._sum().whole() + self.noise.next()
+        self.sums._last = [[torch.zeros(self.noise.plan.parameters)]]
 
 
 class AlwaysIn:

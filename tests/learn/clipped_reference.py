@@ -85,7 +85,7 @@ def our_sum(
             ours.add(loss(model(row), target), inside)
             found.append(torch.stack(seen, 1)[inside])
     ours.close()
-    return torch.cat(found), ours.take() * float(GRID)
+    return torch.cat(found), torch.from_numpy(ours.take().whole()) * float(GRID)
 
 
 def padded(inputs: Tensor, targets: Tensor, rows: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -40,9 +40,9 @@ class Journaled:
         self.private, self.inner = private, inner
         self.file = os.open(journal, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
 
-    def released(self, total):
+    def released(self, total, unit):
         os.write(self.file, struct.pack("<q", self.private._standing.begun))
-        return self.inner.released(total)
+        return self.inner.released(total, unit)
 
     def close(self) -> None:
         self.inner.close()
@@ -205,7 +205,7 @@ def told(setup, kill) -> dict:
 def main(kind: str) -> None:
     if kind == "network":
         warm(network)
-        print(json.dumps(told(network, lambda setup, folder: at_random(setup, folder, 40))))
+        print(json.dumps(told(network, lambda setup, folder: at_random(setup, folder, 3))))
         return
     warm(lambda: small(1))
     kills = int(kind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -47,6 +48,41 @@ class Transformer(nn.Module):
         x = self.words(x) + self.places(torch.arange(x.shape[1]).expand_as(x))
         x = self.body(x.transpose(0, 1)).transpose(0, 1) if self.turned else self.body(x)
         return self.head(x.mean(dim=1))
+
+
+class Shared(nn.Module):
+    """Owns a parameter that all rows share, and has dropout inside."""
+
+    def __init__(self, use: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.place, self.use = nn.Parameter(torch.randn(1, 2, 6)), use
+        self.drop, self.head = nn.Dropout(0.3), nn.Linear(6, 3)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.drop(self.use(x, self.place)))
+
+
+class Dropping(nn.Module):
+    """Calls a function that drops, as a layer of somebody's own would."""
+
+    def __init__(self, function: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.function(x.reshape(-1, 2, 4), 0.5, self.training).flatten(1)
+
+
+class Full(nn.Module):
+    """Works otherwise if all numbers of all rows are the same, as a mask that hides nothing is not looked at."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.words, self.head, self.number = nn.Embedding(2, 8), nn.Linear(8, 3), number
+
+    def forward(self, x: Tensor) -> Tensor:
+        seen = self.words(x).mean(dim=1)
+        return self.head(seen if bool((x == self.number).all()) else seen * 1.01)
 
 
 class LastOf(nn.Module):
@@ -118,6 +154,44 @@ class Positions(nn.Module):
         return self.head((self.words(x) + self.places(torch.arange(x.shape[1]))).mean(dim=1))
 
 
+class Padded(nn.Module):
+    """A table of 50 words, of which one is padding, and a mean over what is there."""
+
+    def __init__(self, use: Callable[[Any, Tensor], Tensor], padding: int | None = 49, told: int | None = None) -> None:
+        super().__init__()
+        self.words, self.head, self.use = nn.Embedding(50, 8, padding_idx=padding), nn.Linear(8, 3), use
+        if told is not None:
+            self.config = SimpleNamespace(text_config=SimpleNamespace(pad_token_id=told))
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return self.head(self.use(self.words, ids))
+
+
+def longest(ids: Tensor, padding: int) -> int:
+    return max(1, int((ids != padding).any(0).sum()))
+
+
+def row_means(words: Any, ids: Tensor) -> Tensor:
+    there = (ids != 49)[:, :, None]
+    return (words(ids) * there).sum(1) / there.sum(1).clamp(min=1)
+
+
+def missing_means(words: Any, ids: Tensor) -> Tensor:
+    return words(ids.clamp(min=0))[:, : longest(ids, -1)].mean(1)
+
+
+def of_labelled(output: Tensor, y: Tensor, ignored: int = -100) -> Tensor:
+    """The mean over all rows that have a label, as reduction="mean" takes it."""
+    losses = functional.cross_entropy(output, y, ignore_index=ignored, reduction="none")
+    return losses / (y != ignored).sum().clamp(min=1)
+
+
+def by_rarity(output: Tensor, y: Tensor) -> Tensor:
+    return functional.cross_entropy(
+        output, y, torch.stack([*torch.ones(2), 1 / (1 + (y == 2).sum())]), reduction="none"
+    )
+
+
 def contrastive(output: Tensor, y: Tensor) -> Tensor:
     return functional.cross_entropy(output @ output.T, torch.arange(len(output)), reduction="none")
 
@@ -130,6 +204,7 @@ def rare_stop(x: Tensor) -> Tensor:
 
 GOOD: dict[str, tuple[Callable[[], nn.Module], Any]] = {
     "mlp": (lambda: Between(torch.tanh), PLAIN),
+    "padding that each row leaves out": (lambda: Padded(row_means), WORDS),
     "dropout": (lambda: Between(nn.Dropout(0.3)), PLAIN),
     "in-place relu layer": (lambda: Between(nn.ReLU(inplace=True)), PLAIN),
     "cnn": (
@@ -139,6 +214,13 @@ GOOD: dict[str, tuple[Callable[[], nn.Module], Any]] = {
         ),
         IMAGE,
     ),
+    "functional dropout": (lambda: Between(Dropping(functional.dropout)), PLAIN),
+    "functional dropout of channels": (lambda: Between(Dropping(functional.dropout1d)), PLAIN),
+    "a shared row": (lambda: Shared(lambda x, p: (x[:, None] + p).sum(1)), PLAIN),
+    "a shared row beside all": (
+        lambda: Shared(lambda x, p: torch.cat([p.expand(len(x), -1, -1), x[:, None]], 1).sum(1)), PLAIN,
+    ),
+    "a frozen norm": (lambda: Between(nn.BatchNorm1d(8).requires_grad_(False).eval()), PLAIN),
     "group norm": (
         lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Tanh(), nn.Flatten(), nn.Linear(144, 3)),
         IMAGE,
@@ -177,13 +259,37 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
     "remembers": (lambda: Between(Remembering()), PLAIN, "second time"),
     "in place": (lambda: Between(lambda x: x.relu_()), PLAIN, "in place"),
     "batch in place": (lambda: nn.Sequential(Writing(), nn.Linear(6, 3)), PLAIN, "the batch in place"),
-    "functional dropout": (lambda: Between(lambda x: functional.dropout(x, 0.5)), PLAIN, "random numbers"),
+    "alpha dropout": (lambda: Between(lambda x: functional.alpha_dropout(x, 0.5, True)), PLAIN, "random numbers"),
+    "a mask of its own": (lambda: Between(lambda x: x * torch.bernoulli(x.sigmoid())), PLAIN, "random numbers"),
+    "functional dropout of all rows together": (
+        lambda: Between(lambda x: x * functional.dropout(torch.ones(8))), PLAIN, "mixed at",
+    ),
+    "looks whether all rows are full": (lambda: Full(1), LONG, "mixed at"),
+    "looks whether all rows are empty": (lambda: Full(0), LONG, "mixed at"),
+    "a shared row used by itself": (lambda: Shared(lambda x, p: x + p[0, 0]), PLAIN, "mixed at"),
+    "a shared row, summed": (lambda: Shared(lambda x, p: x + p.sum((0, 1))), PLAIN, "mixed at|something else"),
+    "a shared row and how many there are": (
+        lambda: Shared(lambda x, p: (x[:, None] + p / len(p)).sum(1)), PLAIN, "something else",
+    ),
     "stops on nan": (lambda: Between(rare_stop), PLAIN, "stops with an error"),
     "branches on values": (
         lambda: Between(lambda x: x if bool((x.abs() > 1000).any()) else 2 * x), PLAIN, "mixed at",
     ),
     "trims to the longest": (
         lambda: nn.Sequential(nn.Embedding(2, 8), Trimming(), nn.Linear(8, 3)), LONG, "depends on|mixed at",
+    ),
+    "cuts to the longest row": (
+        lambda: Padded(lambda words, ids: words(ids)[:, : longest(ids, 49)].mean(1)), WORDS, "mixed at",
+    ),
+    "cuts to the longest row before anything runs": (
+        lambda: Padded(lambda words, ids: words(ids[:, : longest(ids, 49)]).mean(1)), WORDS, "on which shapes",
+    ),
+    "cuts by padding that a configuration names": (
+        lambda: Padded(lambda words, ids: words(ids)[:, : longest(ids, 7)].mean(1), None, told=7), WORDS, "mixed at",
+    ),
+    "cuts by numbers that are missing": (lambda: Padded(missing_means, None), WORDS, "mixed at"),
+    "looks whether any word is padding": (
+        lambda: Padded(lambda words, ids: words(ids).mean(1) * (2 - (ids == 49).any().float())), WORDS, "mixed at",
     ),
     "one mask for all rows": (lambda: Between(OneMask(8)), PLAIN, "mixed at"),
     "one mask for all rows, of another size": (lambda: Between(OneMask(1)), PLAIN, "gets a tensor of shape"),
@@ -236,6 +342,9 @@ BAD_LOSSES: dict[str, tuple[Callable[[Tensor, Tensor], Any], str]] = {
     "one for each class": (lambda output, y: output**2, r"mean\(dim=1\)"),
     "columns": (lambda output, y: (output**2).mean(0), "rows first"),
     "weighted by the batch": (lambda output, y: cross_entropy(output, y) / output.detach().sum(), "mixed at"),
+    "mean over the rows with a label": (of_labelled, "mixed at"),
+    "mean over the rows with a label, by another number": (lambda o, y: of_labelled(o, y, -1), "mixed at"),
+    "weighted by how rare a class is": (by_rarity, "mixed at"),
     "a number": (lambda output, y: 1.0, "gave a float"),
     "detached": (lambda output, y: output.detach().sum(1), "does not depend"),
     "random weights": (lambda output, y: cross_entropy(output, y) * torch.rand(len(y)), "random numbers"),

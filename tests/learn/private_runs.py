@@ -46,8 +46,8 @@ def run(model: nn.Module | None = None, data: Any = None, **chosen: Any) -> Priv
 class Silence:
     """Noise that is none, to see what it would be added to."""
 
-    def released(self, total: Any) -> Any:
-        return total.astype(np.float64)
+    def released(self, total: Any, unit: float) -> Any:
+        return total.noisy(np.zeros(total.size, np.int64), unit)
 
     def close(self) -> None:
         pass

@@ -14,8 +14,8 @@ import torch
 from torch import nn
 from torch.utils.data import Dataset
 
+from discreet.learn.secret_chance import renew_torch_generator
 from discreet.learn.torch import make_private
-from discreet.learn.torch.secret_chance import renew_torch_generator
 
 DRAWS = {
     "torch": lambda: torch.rand(4),

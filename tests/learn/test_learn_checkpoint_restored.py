@@ -36,9 +36,9 @@ class Journal:
         inner, journal = private._parts.noise, self
 
         class Watched:
-            def released(self, total):
+            def released(self, total, unit):
                 journal.drawn[private._standing.begun] += 1
-                return inner.released(total)
+                return inner.released(total, unit)
 
             def close(self):
                 inner.close()

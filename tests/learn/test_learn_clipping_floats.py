@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from math import isqrt, ldexp
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -118,10 +120,29 @@ def _swallowed() -> RowGradients:
 @pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-22])
 def test_squared_norms_are_never_below_the_true_ones(size: int, scale: float) -> None:
     """In exact arithmetic, row by row; squares below the range of float32 are there, too."""
-    values = torch.randn(ROWS, size) * scale
+    values = torch.randn(ROWS if size < 100 else 8, size) * scale
     found = gradient_forms.squares_up(values).tolist()
     exact = [sum((Fraction(one) ** 2 for one in row), Fraction(0)) for row in values.tolist()]
     assert all(Fraction(above) >= true for above, true in zip(found, exact, strict=True))
+
+
+def _shared() -> list[Form]:
+    """What a linear layer gives that has a bias, whose gradient is the left side itself, beside gradients of rows."""
+    several = _forms()
+    outer = several["outer"]
+    assert isinstance(outer, Outer)
+    return [several["rows"], outer, RowGradients(outer.left), several["formed"], RowGradients(_nasty(1030))]
+
+
+def test_norms_of_several_parameters_together_are_never_below_the_true_ones() -> None:
+    forms = _shared()
+    for row, found in enumerate(gradient_forms.joint_squares_up(forms).tolist()):
+        squares = [_exact_square(form, row) for form in forms]
+        if None in squares:
+            assert not found < math.inf
+        elif found < math.inf:
+            exact = sum(each for each in squares if each is not None)
+            assert exact <= Fraction(found) <= exact * Fraction(10_002, 10_000) + Fraction(1, 10**30)
 
 
 def test_norms_without_their_own_error_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +181,7 @@ def _sum_of(records: Rounded, physical: int, grid: Fraction, clip: Clip) -> Tens
         losses = (layer(batch[0]) * batch[1]).flatten(1).sum(1)
         ours.add(losses, torch.arange(physical) < physical - more)
     ours.close()
-    return ours.take()
+    return torch.from_numpy(ours.take().whole())
 
 
 def _filled(values: Tensor, more: int) -> Tensor:
@@ -293,3 +314,198 @@ def _trees(leaves: int) -> frozenset[tuple[int, ...]]:
 def test_a_chain_is_the_worst_tree() -> None:
     chain = (*range(1, 12), 11)
     assert all(sum((d + 2) ** 2 for d in tree) <= sum((d + 2) ** 2 for d in chain) for tree in _trees(12))
+
+
+# --- Chains: blocks that float32 adds one to the other ----------------------------------------------------------------
+
+
+def _finished(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """What `addmm_` does where it may be chained: the product first, then one sum."""
+    return total.add_(torch.mm(left, right))
+
+
+def _going_on(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """What other kernels do: add row after row to what is there."""
+    for column, row in zip(left.T, right, strict=True):
+        total.add_(torch.outer(column, row))
+    return total
+
+
+@pytest.fixture
+def _chained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chain sums of any size, as on a machine whose products are finished before they are added."""
+    monkeypatch.setattr(gradient_forms, "_SMALL", 0)
+    monkeypatch.setattr(gradient_forms, "adds_finished", lambda *_: True)
+    monkeypatch.setattr(Tensor, "addmm_", _finished)
+
+
+def _lifted_blocks(rows: int) -> Rounded:
+    """Return rows whose first half adds up to just below a power of two; then each block is half a spacing above it.
+
+    A record more lifts the sum over the power, and from there on the sum of every block rounds up.
+    """
+    lifted = torch.zeros(rows)
+    lifted[1 : rows // 2] = 1.0
+    lifted[rows // 2 + 1 :: 16] = rows // 2 * 2.0**-24 * (1 + 2.0**-6)
+    return lifted[:, None] * torch.full((rows, 4), 0.25), torch.full((rows, 4), 0.5)
+
+
+_LIFTING = torch.full((4,), 0.25), torch.full((4,), 0.5)
+
+
+@pytest.mark.usefixtures("_chained")
+@pytest.mark.parametrize("physical", [64, 128, 256, 1024])
+def test_one_record_that_lifts_a_chain_over_a_power_of_two_stays_inside_the_slack(physical: int) -> None:
+    change = _change(_lifted_blocks(physical), _LIFTING, 0, physical, Flat("0.500003"))
+    assert abs(change) <= float(float_error.slack_of(physical))
+
+
+@pytest.mark.usefixtures("_chained")
+def test_chains_without_end_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    records, clip = _lifted_blocks(4096), Flat("0.500003")
+    honest = _change(records, _LIFTING, 0, 4096, clip)
+    monkeypatch.setattr(gradient_forms, "_chains", lambda rows, chained: [_of_16(rows)])
+    claimed = float(float_error.slack_of(4096))
+    assert honest <= claimed < _change(records, _LIFTING, 0, 4096, clip)
+
+
+@pytest.mark.usefixtures("_chained")
+def test_large_sums_in_chains_agree_with_float64_for_batches_of_any_length() -> None:
+    for rows in (1, 43, 44, 258, 259, 600, 1033):
+        form, factors = Outer(torch.randn(rows, 5), torch.randn(rows, 7)), torch.rand(rows)
+        exact = ((form.left * factors[:, None]).double().T @ form.right.double()).flatten()
+        total = torch.zeros(35, dtype=torch.float64)
+        form.add_to(total, factors)
+        assert torch.allclose(total, exact, rtol=1e-5, atol=1e-4)
+        assert form.is_large == (rows <= 1032)
+        if form.is_large:
+            pieces = form.pieces(factors)
+            assert len(pieces) == -(-rows // 258)
+            assert torch.allclose(torch.stack(pieces).sum(0, dtype=torch.float64), exact, rtol=1e-5, atol=1e-4)
+
+
+def test_a_chain_has_at_most_six_blocks_of_at_most_43_rows_and_every_row_once() -> None:
+    for rows in (*range(1, 600), 1024, float_error.LARGEST_BATCH):
+        chains = gradient_forms._chains(rows, chained=True)
+        assert max(map(len, chains)) <= float_error.CHAIN
+        blocks = [block for chain in chains for block in chain]
+        assert max(block.stop - block.start for block in blocks) <= float_error.BLOCK
+        assert [row for block in blocks for row in range(block.start, block.stop)] == list(range(rows))
+
+
+@pytest.mark.parametrize(("rows", "height", "width"), [(44, 2, 3), (256, 9, 30), (600, 4, 5)])
+def test_a_product_is_chained_only_where_it_is_finished_before_it_is_added(
+    monkeypatch: pytest.MonkeyPatch, rows: int, height: int, width: int
+) -> None:
+    tried = gradient_forms.adds_finished.__wrapped__  # Without what was found before.
+    monkeypatch.setattr(Tensor, "addmm_", _finished)
+    assert tried(rows, height, width, 1, True, False)
+    monkeypatch.setattr(Tensor, "addmm_", _going_on)
+    assert not tried(rows, height, width, 1, True, False)
+
+
+def test_what_a_kernel_does_is_tried_again_where_another_one_may_run() -> None:
+    """oneDNN off, or tiny numbers flushed to zero, since the last trial."""
+    left, right = torch.randn(86, 3), torch.randn(86, 5)
+    trials = gradient_forms.adds_finished.cache_info
+    gradient_forms.adds_finished.cache_clear()
+    for _ in range(2):
+        gradient_forms.is_chained(left, right)
+    assert trials().misses == 1
+    with torch.backends.mkldnn.flags(enabled=False):
+        gradient_forms.is_chained(left, right)
+    assert trials().misses == 2
+    if torch.set_flush_denormal(True):
+        try:
+            gradient_forms.is_chained(left, right)
+        finally:
+            torch.set_flush_denormal(False)
+        assert trials().misses == 3
+
+
+def test_a_last_block_that_is_not_finished_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def last_goes_on(total: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        return (_finished if len(right) == 43 else _going_on)(total, left, right)
+
+    monkeypatch.setattr(Tensor, "addmm_", last_goes_on)
+    assert not gradient_forms.adds_finished.__wrapped__(256, 9, 30, 1, True, False)  # 43, 43, 43, 43, 43 and 41 rows
+
+
+def test_what_is_not_finished_goes_to_float64_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradient_forms, "_SMALL", 0)
+    monkeypatch.setattr(gradient_forms, "adds_finished", lambda *_: False)
+    monkeypatch.setattr(Tensor, "addmm_", None)
+    form = Outer(torch.randn(100, 5), torch.randn(100, 7))
+    total = torch.zeros(35, dtype=torch.float64)
+    form.add_to(total, torch.ones(100))
+    assert not form.is_large
+    assert torch.allclose(total, (form.left.double().T @ form.right.double()).flatten(), rtol=1e-5, atol=1e-4)
+
+
+def _worst_chain(blocks: int) -> float:
+    """Add float16 numbers of at most 1 one to the other so that each sum rounds up as far as it can; what it is off."""
+    near_one = np.arange(1024, 2049, dtype=np.float64) / 2048
+    total, exact = np.float16(1.0), 1.0
+    for _ in range(blocks - 1):
+        errors = (total + near_one.astype(np.float16)).astype(np.float64) - (float(total) + near_one)
+        chosen = near_one[np.flatnonzero(errors == errors.max())[-1]]
+        total, exact = np.float16(total + np.float16(chosen)), exact + chosen
+    return float(total) - exact
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 4, 6])
+def test_what_a_chain_rounds_off_is_inside_the_bound_and_near_it(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
+    monkeypatch.setattr(float_error, "SINGLE", Fraction(1, 1 << 11))
+    worst, claimed = _worst_chain(blocks), float(float_error.chain_error(1, blocks))
+    assert claimed * 0.4 <= worst <= claimed
+
+
+def _of_16(rows: int) -> list[slice]:
+    return [slice(at, min(at + 16, rows)) for at in range(0, rows, 16)]
+
+
+@pytest.mark.parametrize("rows", [5, 43, 44, 64, 100, 128, 200, 256, 300, 320, 512])
+def test_all_parameters_are_cut_into_blocks_at_the_same_slots(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In column i row i has 2^24 and the next one 1: float32 forgets the 1, so it is kept where a block begins."""
+    monkeypatch.setattr(gradient_forms, "adds_finished", lambda *_: False)
+    values = torch.eye(rows) * 2.0**24 + torch.eye(rows).roll(1, 0)
+    values[0, -1] = 0.0
+    ones, found = torch.ones(rows), []
+    for width in (1, 1 + gradient_forms._SMALL // rows):
+        total = torch.zeros(rows * width, dtype=torch.float64)
+        gradient_forms.add_outer(total, values, torch.ones(rows, width))
+        found.append(total.reshape(rows, width)[:, 0])
+    found.append(torch.zeros(rows, dtype=torch.float64))
+    gradient_forms.add_rows(found[-1], values, ones)
+    begins = [(1 + (each > 2.0**24).nonzero().flatten()).tolist() for each in found]
+    assert begins[0] == begins[1] == begins[2] == [block.start for block in gradient_forms._blocks(rows)][1:]
+    chained = [block for chain in gradient_forms._chains(rows, chained=True) for block in chain]
+    assert chained == gradient_forms._blocks(rows)
+    assert max(len(chain) for chain in gradient_forms._chains(rows, chained=True)) <= float_error.CHAIN
+
+
+def test_rows_that_share_a_block_for_any_parameter_keep_the_error_of_one_block() -> None:
+    """The worst a record can do: each row beside it has its whole norm where the block that both are in is longest."""
+
+    def roundings(rows: int) -> int:
+        squares = (rows - 1) * rows * (2 * rows - 1) // 6 + (rows - 1) ** 2
+        return squares + 4 * (rows * (rows + 1) // 2 - 1) + 4 * rows
+
+    for rows in (64, 100, 128, 200, 256, 300, 512, 600):
+        chains = gradient_forms._chains(rows, chained=True)
+        cuts = [gradient_forms._blocks(rows), [block for chain in chains for block in chain]]
+        most = [
+            sum(
+                max(
+                    (roundings(b.stop - b.start) for cut in cuts for b in cut if slot in _of(b) and i in _of(b)),
+                    default=0,
+                )
+                for i in range(rows)
+            )
+            for slot in range(0, rows, 7)
+        ]
+        assert isqrt(max(most)) * float_error.SINGLE <= float_error.block_error(float_error.BLOCK)
+
+
+def _of(block: slice) -> range:
+    return range(block.start, block.stop)

@@ -67,7 +67,7 @@ def rows_like(example: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
 def summed(model: nn.Module, x: Tensor, y: Tensor, inside: Tensor) -> dict[int, Tensor]:
     sums = ClippedSums(model, clip=CLIP, grid=GRID, physical_batch=ROWS)
     sums.add(cross_entropy(model(x), y), inside)
-    parts = (sums.take() * GRID).split([p.numel() for p in sums.parameters])
+    parts = (torch.from_numpy(sums.take().whole()) * GRID).split([p.numel() for p in sums.parameters])
     sums.close()
     return {id(p): part.reshape(p.shape).float() for p, part in zip(sums.parameters, parts, strict=True)}
 

@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from statistical import fits
 
+from discreet import noise
 from discreet.errors import InvalidParameter, NoiseOverflow
 from discreet.learn.training import AdaptiveClip, TrainingPlan, plan_training, prefetched_noise
 from discreet.learn.training.adaptive_clip import FollowedClip
+from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.prefetched_noise import NoiseAhead
 from discreet.noise.laws import RoundedGaussianLaw
 
@@ -193,3 +195,35 @@ def test_the_clip_stays_of_a_sane_size_whatever_the_noise_says() -> None:
 def test_clips_that_cannot_follow_are_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(InvalidParameter):
         wrong()
+
+
+# --- One pass for grid, rounding, noise and scale ---------------------------------------------------------------------
+
+
+def _pieces(sizes: tuple[int, ...], grid: float) -> tuple[GridSum, list[int]]:
+    """A sum of some float32 and float64 pieces and of earlier batches, and what it is in whole grid steps."""
+    parts, exact = [], []
+    for number, size in enumerate(sizes):
+        steps = [noise.rounded_gaussian(1 << 18, size) / 8 for _ in range(number % 3 + 1)]
+        parts.append([(each * grid).astype(np.float32 if number % 2 else np.float64) for each in steps])
+        exact.append(sum(each.astype(np.float64) for each in parts[-1]) / grid)
+    before = noise.rounded_gaussian(1 << 30, sum(sizes)).astype(np.float64)
+    whole = np.rint(np.concatenate(exact)).astype(np.int64) + before.astype(np.int64)
+    return GridSum(parts, grid, before), whole.tolist()
+
+
+@pytest.mark.parametrize("sizes", [(1,), (3, 5, 2), (1 << 14,), (7, (1 << 14) + 1, 40_000)])
+def test_a_sum_is_rounded_to_the_grid_and_gets_its_noise_in_whole_numbers(sizes):
+    taken, whole = _pieces(sizes, 2.0**-20)
+    assert taken.whole().astype(np.int64).tolist() == whole
+    drawn = noise.uniform(1 << 62, taken.size) - (1 << 61)  # Float64 would lose ten bits of these.
+    expected = [np.float32(float(a + int(b)) * 0.375) for a, b in zip(whole, drawn, strict=True)]
+    assert taken.noisy(drawn, 0.375).tolist() == expected
+    assert taken.noisy(drawn - np.array(whole), 1.0).tolist() == drawn.astype(np.float64).astype(np.float32).tolist()
+
+
+def test_noise_before_the_rounding_is_told_apart_from_noise_after_it():
+    """The law of F + round(Z) needs a sum on the grid: what is rounded off must not come back with the noise."""
+    taken = GridSum([[np.array([0.5 - 2.0**-30, 1.5 - 2.0**-30])]], 1.0)
+    noisy = taken.noisy(np.array([1 << 20, -(1 << 20)]), 1.0)
+    assert noisy.tolist() == [1 << 20, 1 - (1 << 20)]

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from discreet import noise
+from discreet.learn.torch.clipping import gradient_forms
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers import prepare
 from discreet.learn.training import AdaptiveClip, Automatic, Flat, PerLayer, TrainingPlan, plan_training
@@ -43,6 +44,10 @@ MODELS: dict[str, Callable[[], nn.Module]] = {
     ),
     "words": Reader,
 }
+BROAD = "broad"  # The first sum has more numbers than are added up block by block, and lies between two short ones.
+MODELS_AND_BROAD = MODELS | {
+    BROAD: lambda: nn.Sequential(nn.Linear(12, 181), nn.Tanh(), nn.Linear(181, 182), nn.Tanh(), nn.Linear(182, 3))
+}
 CASES = [
     *(("dense", clip) for clip in (Flat(1), Flat("0.001"), Automatic(1), PerLayer("0.01"), AdaptiveClip("0.001"))),
     *((name, clip) for name in ("picture", "words") for clip in (Flat("0.001"), PerLayer(1))),
@@ -68,15 +73,15 @@ def loss(output: Tensor) -> Tensor:
 class Case:
     """A model with its sums and its plan."""
 
-    def __init__(self, name: str, clip: Any) -> None:
-        self.model = prepare(MODELS[name]()).model
+    def __init__(self, name: str, clip: Any, slots: int = SLOTS) -> None:
+        self.model, self.slots = prepare(MODELS_AND_BROAD[name]()).model, slots
         count = sum(weight.numel() for weight in self.model.parameters())
         self.plan = _plan(clip, count, Fraction(0))
-        self.sums = ClippedSums(self.model, clip=clip, grid=self.plan.grid, physical_batch=SLOTS)
+        self.sums = ClippedSums(self.model, clip=clip, grid=self.plan.grid, physical_batch=slots)
         self.plan = _plan(clip, count, self.sums.slack)
 
     def add_all(self, rows: Tensor, order: Any) -> None:
-        for batch in cut(np.asarray(order, np.int64), SLOTS):
+        for batch in cut(np.asarray(order, np.int64), self.slots):
             x = rows[torch.from_numpy(batch.indices).clamp(min=0)]
             inside = torch.from_numpy(batch.inside)
             x[~inside] = 0
@@ -85,7 +90,7 @@ class Case:
     def sum_of(self, rows: Tensor, order: Any) -> Any:
         """Return the sum of rows in an order, in whole grid steps."""
         self.add_all(rows, order)
-        return self.sums.take().to(torch.int64).numpy()
+        return self.sums.take().whole().astype(np.int64)
 
     def moved(self, before: Any, after: Any) -> Fraction:
         """The squared distance of two sums, exactly."""
@@ -132,6 +137,18 @@ def test_one_record_moves_the_real_sum_by_no_more_than_the_plan_says(name: str, 
         assert largest > (clip.bound * Fraction(99, 100)) ** 2  # Every gradient is longer, and all of it is used.
 
 
+@pytest.mark.parametrize("clip", [Flat("0.001"), PerLayer(1), AdaptiveClip("0.001")])
+def test_one_record_moves_a_sum_in_chains_by_no_more_than_the_plan_says(clip: Any) -> None:
+    slots, largest = 288, Fraction(0)
+    case = Case(BROAD, clip, slots)
+    for size in (43, slots - 1, slots + 50):
+        rows, (order, longer) = drawn(size + 1), coupled(size)
+        moved = case.moved(case.sum_of(rows, order), case.sum_of(rows, longer))
+        assert moved <= case.plan.sensitivity**2
+        largest = max(largest, moved)
+    assert largest > (clip.bound * Fraction(9, 10)) ** 2 or isinstance(clip, PerLayer)
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_what_moves_beyond_the_record_itself_is_rounding(name: str) -> None:
     case = Case(name, Flat(1))
@@ -166,4 +183,29 @@ def test_a_row_that_is_dropped_leaves_every_bit_of_the_others(name: str, awful: 
     inside[5] = False
     rows[5] = 0
     case.sums.add(loss(case.model(rows)), inside)
-    assert np.array_equal(case.sums.take().to(torch.int64).numpy(), with_it)
+    assert np.array_equal(case.sums.take().whole(), with_it)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_layers_in_half_precision_leave_the_bound_as_it_is(name: str) -> None:
+    """What layers pass on and get back is bfloat16; norms and sums take it as float32."""
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        case, largest = Case(name, Flat("0.001")), Fraction(0)
+        for size in (0, 1, SLOTS - 1, 2 * SLOTS + 5):
+            rows, (order, longer) = drawn(size + 1), coupled(size)
+            moved = case.moved(case.sum_of(rows, order), case.sum_of(rows, longer))
+            assert moved <= case.plan.sensitivity**2
+            largest = max(largest, moved)
+        assert largest > (case.plan.clip.bound * Fraction(99, 100)) ** 2
+
+
+def test_norms_in_half_precision_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def coarse(values: Tensor) -> Tensor:
+        return values.bfloat16().norm(dim=1).double().square()
+
+    monkeypatch.setattr(gradient_forms, "squares_up", coarse)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        case = Case("dense", Flat("0.001"))
+        rows = drawn(200).nan_to_num(1.0, 1.0, 1.0)
+        moved = [case.moved(0, case.sum_of(rows, [row])) for row in range(len(rows))]
+    assert max(moved) > case.plan.sensitivity**2

@@ -140,7 +140,7 @@ def test_every_record_has_its_turn_once_in_a_period() -> None:
     for row in seen:
         for batch in stream.draw(40):
             row[batch.indices[batch.inside]] += 1
-        stream.released(np.zeros(5, np.int64))
+        stream.noisy(np.zeros(5, np.int64))
     assert (seen.sum(axis=0) == 3).all()
     assert all((np.diff(np.flatnonzero(column)) == plan.period).all() for column in seen.T)
     assert len({tuple(column) for column in seen.T}) > 1
@@ -152,7 +152,7 @@ def places_of(plan: StreamPlan, records: int) -> Any:
     for step in range(plan.period):
         for batch in stream.draw(records):
             places[batch.indices[batch.inside]] = step
-        stream.released(np.zeros(plan.parameters, np.int64))
+        stream.noisy(np.zeros(plan.parameters, np.int64))
     return places
 
 
@@ -182,7 +182,7 @@ def test_without_noise_every_sum_comes_out_as_it_is(monkeypatch: pytest.MonkeyPa
     for step in range(40):
         stream.draw(3)
         total = np.arange(5) * 1000 - step * 77
-        assert np.allclose(stream.released(total), total, rtol=0, atol=1e-6)
+        assert np.allclose(stream.noisy(total), total, rtol=0, atol=1e-6)
 
 
 def test_released_sums_solve_the_banded_system() -> None:
@@ -210,7 +210,7 @@ def test_noise_of_a_combined_sum_follows_its_rounded_gaussian() -> None:
     plan = small_plan(parameters=20_000)
     stream = Stream(plan)
     stream.draw(0)
-    noisy = np.rint(stream.released(np.zeros(20_000, np.int64)) * UNIT).astype(np.int64)
+    noisy = np.rint(stream.noisy(np.zeros(20_000, np.int64)) * UNIT).astype(np.int64)
     assert fits(noisy, RoundedGaussianLaw(plan.variance))
     assert not fits(noisy, RoundedGaussianLaw(plan.variance * 3 / 2))
     assert not fits(noisy, RoundedGaussianLaw(plan.variance * 2 / 3))
@@ -219,13 +219,13 @@ def test_noise_of_a_combined_sum_follows_its_rounded_gaussian() -> None:
 def test_steps_cannot_be_skipped_repeated_or_exceeded() -> None:
     stream = Stream(small_plan())
     with pytest.raises(Refused):
-        stream.released(np.zeros(5, np.int64))
+        stream.noisy(np.zeros(5, np.int64))
     stream.draw(3)
     with pytest.raises(Refused, match="left"):
         stream.draw(3)
-    stream.released(np.zeros(5, np.int64))
+    stream.noisy(np.zeros(5, np.int64))
     with pytest.raises(Refused):
-        stream.released(np.zeros(5, np.int64))
+        stream.noisy(np.zeros(5, np.int64))
     with pytest.raises(Refused, match="grow"):
         stream.draw(4)
     stream.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from learn_zoo import BAD, BAD_LOSSES, GOOD, PLAIN, ROWS, Between, cross_entropy
+from learn_zoo import BAD, BAD_LOSSES, GOOD, PLAIN, ROWS, Between, Padded, cross_entropy, longest
 from torch import nn
 from torch.nn import functional
 
@@ -21,7 +21,9 @@ def test_honest_models_pass(name):
     make, example = GOOD[name]
     model = prepare(make()).model
     probed = probe(model, cross_entropy, example, EVEN_ROWS)
-    trained = {path.rpartition(".")[0] or "the model" for path, _ in model.named_parameters()}
+    trained = {
+        path.rpartition(".")[0] or "the model" for path, weight in model.named_parameters() if weight.requires_grad
+    }
     assert trained <= set(probed.layers)
 
 
@@ -52,6 +54,49 @@ def test_every_pair_of_slots_is_told_apart_for_all_sizes(rows):
         model = Between(lambda x, mix=mix: x + mix @ x.detach())
         with pytest.raises(Refused, match="mixed at"):
             probe(model, cross_entropy, PLAIN, rows)
+
+
+class _Words(nn.Module):
+    """Words and positions, with a head that begins at zero: no gradient shows yet which way it would go."""
+
+    def __init__(self, positions, add):
+        super().__init__()
+        self.words, self.positions, self.head = nn.Embedding(5, 4), positions, nn.Linear(4, 2, bias=False)
+        self.gate, self.add = nn.Parameter(torch.zeros(1, 1, 4)), add
+        nn.init.zeros_(self.head.weight)
+
+    def forward(self, x):
+        return self.head(self.add(self, self.words(x)).mean(1))
+
+
+WORDS = torch.zeros(3, dtype=torch.int64), torch.tensor(0)
+ONCE = torch.arange(3)[None]
+SHARED = {
+    "the first copy of a parameter": (lambda: nn.Parameter(torch.zeros(1, 3, 4)), lambda net, h: h + net.positions[0]),
+    "the first copy, behind what is off": (
+        lambda: nn.Parameter(torch.zeros(1, 3, 4)),
+        lambda net, h: torch.relu(0 * h + net.positions[0]),
+    ),
+    "the first copy of an embedding": (lambda: nn.Embedding(3, 4), lambda net, h: h + net.positions(ONCE)[0]),
+    "a mean over rows, times zero": (lambda: None, lambda net, h: h + net.gate * h.mean(0, keepdim=True)),
+}
+EACH = {
+    "a parameter": (lambda: nn.Parameter(torch.zeros(1, 3, 4)), lambda net, h: h + net.positions + net.gate),
+    "an embedding": (lambda: nn.Embedding(3, 4), lambda net, h: h + net.positions(ONCE) + net.gate),
+}
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_what_zero_weights_hide_so_far_is_refused(name):
+    make, add = SHARED[name]
+    with pytest.raises(Refused, match="mixed at"):
+        probe(_Words(make(), add), cross_entropy, WORDS, ROWS)
+
+
+@pytest.mark.parametrize("name", EACH)
+def test_what_each_row_has_for_itself_passes_with_zero_weights(name):
+    make, add = EACH[name]
+    probe(_Words(make(), add), cross_entropy, WORDS, EVEN_ROWS)
 
 
 def test_the_model_is_left_as_it_was():
@@ -120,6 +165,47 @@ def test_uneven_kernels_are_told_from_mixing():
     model = Between(lambda x: x * (1 + shift))
     with pytest.raises(Refused, match="multiple of 32"):
         probe(model, cross_entropy, PLAIN, ROWS)
+
+
+@pytest.mark.parametrize("loss", [cross_entropy, nn.CrossEntropyLoss(reduction="none", ignore_index=2)])
+def test_losses_that_leave_rows_out_one_by_one_pass(loss):
+    probe(Between(torch.tanh), loss, PLAIN, ROWS)
+
+
+def test_a_loss_that_needs_more_than_what_the_model_said_is_tried_with_all_of_it():
+    """Its gradient by the weights exists only where the model runs."""
+    model = Between(torch.tanh)
+
+    def loss(output, y):
+        torch.autograd.grad(output.sum(), model.last.weight, retain_graph=True)
+        return cross_entropy(output, y) / (y != -100).sum()
+
+    with pytest.raises(Refused, match="mixed at the loss"):
+        probe(model, loss, PLAIN, ROWS)
+
+
+def test_shapes_that_the_trial_has_not_seen_are_refused_while_it_trains():
+    """Nobody names 17 as padding, so no made-up batch is full of it; the rows are."""
+    model = Padded(lambda words, ids: words(ids[:, : longest(ids, 17)]).mean(1), None)
+    ids = torch.full((64, 6), 17)
+    ids[:, :2] = torch.arange(64)[:, None] % 16
+    private = dp.make_private(
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.1),
+        (ids, torch.zeros(64, dtype=torch.int64)),
+        loss=cross_entropy,
+        noise_multiplier=1,
+        delta=1e-5,
+        batch_size=32,
+        physical_batch=64,
+        public_rows=64,
+        steps=3,
+    )
+    # Full batches have rows with padding only; with an empty slot, which holds zeros, nothing is cut.
+    handed = ids[:1].expand(64, 6)
+    with pytest.raises(Refused, match="do not run as they did when it was tried") as told:
+        private._parts.sums.add(cross_entropy(model(handed), torch.zeros(64, dtype=torch.int64)), torch.ones(64) > 0)
+    assert "longest" in str(told.value.way_out)
 
 
 def test_rows_of_64_bits_are_told_by_torchs_own_words_and_the_parameter_by_its_name():

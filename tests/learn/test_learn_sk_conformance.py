@@ -22,6 +22,7 @@ CLASSIFICATION = dict.fromkeys(
 )
 ONCE = {"check_fit_idempotent": TWICE}
 FOUND: dict[str, Any] = {"classes": "found in y"}
+WEIGHTS = {"check_sample_weight_equivalence_on_dense_data": TWICE}
 
 # (estimator, what it fails, each with its reason). Reasons are determinism, or accuracy on unbounded data.
 ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
@@ -34,6 +35,12 @@ ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
     (private.GaussianNB(**USUAL, **FOUND), CLASSIFICATION),
     (private.LogisticRegression(**USUAL, **FOUND), CLASSIFICATION),
     (private.LogisticRegression(**USUAL, **FOUND, method="newton"), CLASSIFICATION),
+    (private.BoostedTreesClassifier(**USUAL, **FOUND, rounds=8, weight_bounds=(0, 10)), CLASSIFICATION | WEIGHTS),
+    (
+        private.BoostedTreesRegressor(**USUAL, target_bounds=(-300, 300), rounds=8, weight_bounds=(0, 10)),
+        REGRESSION | WEIGHTS,
+    ),
+    (private.RandomForestClassifier(**USUAL, **FOUND), CLASSIFICATION),
     (private.KMeans(3, **USUAL), {**ONCE, "check_clustering": TWICE}),
 )
 # The same, for `make soak`: each of their fits takes a while.

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import random
 from fractions import Fraction
 from itertools import product
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from learn.sk_purse import Purse, Watched
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
@@ -19,20 +21,27 @@ from sklearn.preprocessing import OneHotEncoder
 import discreet as dp
 from discreet.adaptive.bounded_memberships import unit_rows
 from discreet.errors import InvalidParameter, Refused
+from discreet.learn.random_stopping import RandomStopping
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.naive_bayes import GaussianNB
+from discreet.learn.sklearn.neural import DPClassifier
 from discreet.learn.sklearn.pca import PCA
 from discreet.learn.sklearn.scalers import MinMaxScaler, StandardScaler
 from discreet.learn.sklearn.search import Prepaid, PrivateSearch, prepared, quote
 from discreet.learn.sklearn.validation import BEST, added_up, combined, keeps_rows_alone, nearness, rightness
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import nearest_floats
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.privacy import Relation, epsilon
-from discreet.privacy.events import Composed, Parallel, PureDP
+from discreet.privacy.events import ApproxDP, Composed, Gaussian, Parallel, PureDP, RandomlyStopped
 
 MADE = np.random.default_rng(2)
 LABELS = MADE.integers(0, 2, size=4000)
 ROWS = MADE.normal(size=(4000, 3)) + LABELS[:, None] * [2.0, 0.0, 0.0]
+
+
+def _bytes(module: torch.nn.Module) -> bytes:
+    return b"".join(weight.detach().numpy().tobytes() for weight in module.parameters())
 
 
 def bayes(**fields: Any) -> GaussianNB:
@@ -165,6 +174,148 @@ def test_quotes_see_no_data_and_prepaid_takes_what_was_quoted() -> None:
         payer.charge(event, relation=Relation.ADD_REMOVE, purpose="")
     twin = prepared(bayes(), factor=Fraction(1, 2), delta=Fraction(1, 10**9), public_rows=7)
     assert (twin.epsilon, twin.delta, twin.public_rows) == (Fraction(1, 2), Fraction(1, 10**9), 7)
+
+
+class TestRandomStopping:
+    """With `runs`, a secret number of candidates is drawn, fitted and scored with noise; the best is kept."""
+
+    GRID: ClassVar = {"var_smoothing": np.logspace(-6, 2, 12).tolist()}
+
+    @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+    def test_it_is_charged_once_before_a_row_is_read_and_each_fit_gets_a_third(self, relation: str) -> None:
+        purse = Purse()
+        fit = search(candidates=self.GRID, runs=3, relation=relation, session=purse)
+        fit.fit(Watched(ROWS[:500], purse), Watched(LABELS[:500], purse))
+        ((event, charged, purpose),) = purse.charges
+        assert (charged.value, purpose) == (relation, "fit of PrivateSearch")
+        assert 0.99 < epsilon(event, 1e-6, relation=charged) <= 1
+        assert 0.4 < fit.best_estimator_.epsilon < 0.7
+        # The mistake of charging the run that is kept.
+        alone = fit.best_estimator_.privacy_spent_.event
+        assert epsilon(alone, 1e-6, relation=charged) < 0.7
+        empty = Purse(is_empty=True)
+        with pytest.raises(dp.BudgetExceeded):
+            search(candidates=self.GRID, runs=3, session=empty).fit(Watched(ROWS, empty), Watched(LABELS, empty))
+
+    def test_a_row_is_fitted_or_scored_in_all_runs_under_add_remove_and_both_under_replace_one(self) -> None:
+        purse = Purse()
+        search(runs=5, session=purse).fit(ROWS, LABELS)
+        search(runs=5, session=purse, relation="replace-one").fit(ROWS, LABELS)
+        cells, both = (event for event, _, _ in purse.charges)
+        assert isinstance(cells, Parallel)
+        fits, points = cells.events
+        assert isinstance(fits, RandomlyStopped)
+        assert isinstance(points, RandomlyStopped)
+        assert (fits.shape, fits.stopping) == (points.shape, points.stopping) == (1, Fraction(1, 5))
+        assert points.events[0].squared_sensitivity == BEST**2
+        assert isinstance(both, RandomlyStopped)
+        assert all(isinstance(run, Composed) and isinstance(run.events[-1], Gaussian) for run in both.events)
+
+    def test_fits_have_more_of_the_budget_than_if_all_were_made(self) -> None:
+        fewer, all_of_them = (search(candidates=self.GRID, runs=runs).fit(ROWS, LABELS) for runs in (12, None))
+        assert fewer.best_estimator_.epsilon > 1.3 * all_of_them.best_estimator_.epsilon
+
+    def test_nothing_is_kept_that_tells_how_many_runs_there_were(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Two searches that differ in the number of runs alone keep the same facts, but for the fit itself."""
+        found = []
+        for runs in (1, 30):
+            monkeypatch.setattr(RandomStopping, "draw", lambda _, runs=runs: runs)
+            fit = search(bayes(), [{"var_smoothing": 1.0}], runs=10).fit(ROWS, LABELS)
+            inner = {name: value for name, value in vars(fit.best_estimator_).items() if not name.endswith("_")}
+            found.append((sorted(vars(fit)), sorted(vars(fit.best_estimator_)), repr(inner), str(fit.privacy_spent_)))
+        assert found[0] == found[1]
+
+    def test_no_generator_tells_how_many_runs_there_were_nor_which_one_is_kept(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each run begins with other weights than any that follow from the program's seed, which stays where it was."""
+        begun: list[bytes] = []
+        monkeypatch.setattr(RandomStopping, "draw", lambda _: 3)
+        monkeypatch.setattr("discreet.learn.sklearn.neural._check_shape", lambda made, *_: begun.append(_bytes(made)))
+        torch.manual_seed(1)
+        states = torch.get_rng_state(), np.random.get_state()[1].tobytes(), random.getstate()
+        network = DPClassifier(
+            epsilon=1, delta=1e-5, public_rows=4000, bounds=[(-5, 7)] * 3, classes=[0, 1], epochs=0.1, batch_size=100
+        )
+        given = PrivateSearch(network, [{"clip": 1.0}], epsilon=4, delta=1e-4, runs=10, holdout=0.5)
+        given.fit(ROWS, LABELS)
+        priced = len(begun) - 3
+        torch.manual_seed(1)
+        public = {_bytes(network._module(3, 2)) for _ in range(100)}
+        assert set(begun[:priced]) <= public  # Prices need a module, and nothing of it is released.
+        assert len(set(begun[priced:]) - public) == 3
+        assert (np.random.get_state()[1].tobytes(), random.getstate()) == states[1:]
+        torch.set_rng_state(states[0])
+        for _ in range(priced):
+            network._module(3, 2)
+        wanted = torch.get_rng_state()
+        torch.set_rng_state(states[0])
+        given.fit(ROWS, LABELS)
+        assert torch.equal(torch.get_rng_state(), wanted)
+
+    def test_runs_that_share_a_part_of_their_modules_do_not_train_it_on(self) -> None:
+        shared = torch.nn.Linear(3, 3)
+        before = _bytes(shared)
+        network = DPClassifier(
+            lambda inputs, outputs: torch.nn.Sequential(shared, torch.nn.Linear(inputs, outputs)),
+            epsilon=1, delta=1e-5, public_rows=4000, bounds=[(-5, 7)] * 3, classes=[0, 1], epochs=0.1, batch_size=100,
+        )  # fmt: skip
+        PrivateSearch(network, [{"clip": 1.0}], epsilon=4, delta=1e-4, runs=3, holdout=0.5).fit(ROWS, LABELS)
+        assert _bytes(shared) == before
+
+    def test_as_many_runs_as_were_drawn_are_made_and_the_best_is_kept(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        made: list[int] = []
+        monkeypatch.setattr(RandomStopping, "draw", lambda _: 12)
+        monkeypatch.setattr(GaussianNoise, "draw", lambda *_: [0])
+        monkeypatch.setattr(
+            "discreet.learn.sklearn.search._score", lambda fit, _: made.append(int(fit.var_smoothing)) or made[-1]
+        )
+        fit = search(candidates=[{"var_smoothing": size} for size in range(1, 6)], runs=4).fit(ROWS, LABELS)
+        assert len(made) == 12
+        assert fit.best_params_ == {"var_smoothing": max(made)}
+
+    def test_pure_runs_share_the_pure_price(self) -> None:
+        purse = Purse()
+        steps = make_pipeline(MinMaxScaler(epsilon=1, bounds=(-5, 7)), _Threshold(epsilon=1, bounds=(0, 1)))
+        fit = search(steps, {"_threshold__column": [0, 1]}, delta=None, runs=4, session=purse).fit(ROWS, LABELS)
+        assert fit.privacy_spent_.epsilon == pytest.approx(1, rel=1e-3)
+        assert sum(step.epsilon for _, step in fit.best_estimator_.steps) == pytest.approx(Fraction(1, 3), rel=1e-3)
+
+    def test_people_are_protected_as_without_it(self) -> None:
+        ids = {"patient": np.repeat(np.arange(1000), 4)}
+        fit = search(runs=3, epsilon=16).fit(ROWS, LABELS, unit=ids, max_rows=3)
+        assert (fit.best_estimator_.privacy_spent_.unit, fit.best_estimator_.privacy_spent_.max_rows) == ("patient", 3)
+        assert fit.privacy_spent_.epsilon <= 16
+
+    def test_nothing_tells_while_it_runs_how_many_runs_there_are(self, capsys: pytest.CaptureFixture[str]) -> None:
+        """A pipeline writes a line for every step of every fit, if it is told to."""
+        steps = make_pipeline(MinMaxScaler(epsilon=1, bounds=(-5, 7)), bayes(bounds=None), verbose=True)
+        for candidates in ({"gaussiannb__var_smoothing": [1e-4, 1]}, [{"verbose": True}, {"verbose": True}]):
+            search(steps, candidates, runs=3).fit(ROWS, LABELS)
+            assert capsys.readouterr() == ("", "")
+        search(steps, {"gaussiannb__var_smoothing": [1e-4, 1]}).fit(ROWS, LABELS)
+        assert "Pipeline" in capsys.readouterr().out  # All candidates, which is no secret.
+
+    def test_candidates_with_a_delta_of_their_own_are_refused(self) -> None:
+        purse = Purse()
+        with pytest.raises(Refused, match="priced by divergences"):
+            search(_Revealing(epsilon=1, bounds=(-5, 7)), [{}, {"column": 1}], runs=3, session=purse).fit(ROWS, LABELS)
+        assert not purse.charges
+
+    @pytest.mark.parametrize("runs", [0, 1, -3, "many", 10**9, float("nan")])
+    def test_nonsense_is_refused(self, runs: Any) -> None:
+        with pytest.raises(InvalidParameter):
+            search(runs=runs).fit(ROWS, LABELS)
+
+
+class _Revealing(_Threshold):
+    """An estimator that may reveal a row, with a small chance."""
+
+    def fit(self, X: Any, y: Any) -> _Revealing:
+        table = self._table(X, y)
+        self._paid(ApproxDP(self._epsilon(), Fraction(1, 10**9)))
+        self.frame_, self.classes_ = table.frame, np.array([0, 1])
+        return self
 
 
 class TestGridSearch:

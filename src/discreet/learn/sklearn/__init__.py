@@ -9,6 +9,8 @@ import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if tha
 
 __all__ = [
     "PCA",
+    "BoostedTreesClassifier",
+    "BoostedTreesRegressor",
     "DPClassifier",
     "DPRegressor",
     "GaussianNB",
@@ -17,6 +19,7 @@ __all__ = [
     "LogisticRegression",
     "MinMaxScaler",
     "PrivateSearch",
+    "RandomForestClassifier",
     "Ridge",
     "RobustRegressor",
     "RowFunction",
@@ -24,6 +27,8 @@ __all__ = [
 ]
 
 _HOMES = {
+    "BoostedTreesClassifier": "trees",
+    "BoostedTreesRegressor": "trees",
     "DPClassifier": "neural",
     "DPRegressor": "neural",
     "GaussianNB": "naive_bayes",
@@ -33,6 +38,7 @@ _HOMES = {
     "MinMaxScaler": "scalers",
     "PCA": "pca",
     "PrivateSearch": "search",
+    "RandomForestClassifier": "forest",
     "Ridge": "linear",
     "RobustRegressor": "linear",
     "RowFunction": "pipeline_guard",

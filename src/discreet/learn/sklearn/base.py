@@ -24,6 +24,7 @@ from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_p
 from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
 from discreet.learn.sklearn.validation import class_codes, read_classes
 from discreet.mechanisms.additive_noise import GaussianNoise
+from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import small_delta
 from discreet.mechanisms.release import cost_text
 from discreet.names import escaped
@@ -31,6 +32,7 @@ from discreet.privacy import epsilon
 from discreet.privacy.events import Event
 from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
+from discreet.robust.regression_design import centred
 
 __all__ = ["PrivacySpent", "PrivateEstimator", "PrivatePredictor", "TrainingTable"]
 
@@ -145,6 +147,15 @@ class TrainingTable:
     def target(self) -> Column:
         """Read the target as a column. This is private."""
         return taken(as_column(self._y), self._kept())
+
+    def is_beside(self, column: Any) -> bool:
+        """Tell by its shape whether a column has one value for each row; what is no column is refused by its kind."""
+        reader_for(column)
+        return getattr(column, "shape", None) == (len(self._X),)
+
+    def shares_of(self, column: Any, grid: Grid) -> NDArray[np.int64]:
+        """Read a column beside the table, in steps from -HALF to HALF of its bounds. This is private."""
+        return centred(grid, taken(as_column(column), self._kept()))
 
     def classes(self, declared: Any, *, has_session: bool) -> NDArray[Any]:
         """Return the sorted classes, declared or, if the caller said so and no session pays, found in the target."""

@@ -116,7 +116,7 @@ class _Network(PrivatePredictor):
         elif isinstance(given, nn.Module):
             made = copy.deepcopy(given)
         elif callable(given):
-            made = given(inputs, outputs)
+            made = copy.deepcopy(given(inputs, outputs))  # Else fits whose modules share a part would train it on.
         else:
             raise InvalidParameter("module must be a torch module, or a function (inputs, outputs) that makes one")
         _check_shape(made, inputs, outputs)
@@ -144,8 +144,8 @@ class _Network(PrivatePredictor):
 class DPClassifier(_Network, ClassifierMixin, BaseEstimator):
     """Train a module as a classifier: its outputs are logits, one a class.
 
-    Rows are clamped to `bounds` and moved to [-1, 1] before the module sees them. `module` is a torch module, of which
-    a copy is trained, or a function (inputs, outputs) that makes one; a small one is made if there is none.
+    Rows are clamped to `bounds` and moved to [-1, 1] before the module sees them. `module` is a torch module, or a
+    function (inputs, outputs) that makes one; a copy of it is trained. A small one is made if there is none.
 
     Guarantee   (epsilon, delta) for adding or removing a row, or a unit with all its rows where `fit` is handed ids of
                 units (user-level DP-SGD); the whole training is charged before a row is read.

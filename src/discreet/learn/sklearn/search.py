@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from inspect import signature
@@ -22,15 +23,18 @@ from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_row
 from discreet.errors import DiscreetError, InvalidParameter, Refused
 from discreet.exact import Number, exact, positive_integer
 from discreet.frames.column import as_column, taken
+from discreet.learn.random_stopping import RandomStopping
+from discreet.learn.secret_chance import with_own_chance
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.pipeline_guard import answered_for
 from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, added_up, named, nearness, read_classes, rightness
+from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.grid import nearest_floats, number_rows
 from discreet.mechanisms.noisy_max import PermuteAndFlip
 from discreet.mechanisms.parameters import read_share
-from discreet.privacy import calibrate
-from discreet.privacy.events import Composed, Event, Parallel
+from discreet.privacy import calibrate, renyi
+from discreet.privacy.events import Composed, Event, Gaussian, Parallel
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 
@@ -40,6 +44,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]
 
 _CHOICE = Fraction(1, 10)  # Of epsilon, where a row may count for the fits and for the choice.
+_POINTS = Sensitivity.scalar(BEST)  # Of what a fit scores: a row, or a unit, brings from 0 to BEST.
 
 
 @final
@@ -70,12 +75,49 @@ class _SearchPlan:
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _StoppedPlan:
+    """Candidates with their prices, of which each run draws one, and the noise with which its points are told."""
+
+    fits: tuple[Any, ...]  # unfitted estimators
+    prices: tuple[list[Event], ...]
+    rule: RandomStopping
+    points: Noise
+    relation: Relation
+
+    @property
+    def event(self) -> Event:
+        """What the best run costs. Given the coins, a row is in the fits of all runs or in the points of all."""
+        if self.relation is Relation.ADD_REMOVE:
+            return Parallel([self.dearest, self.rule.event([self.points.event(_POINTS)])])
+        return self.dearest
+
+    @property
+    def dearest(self) -> Event:
+        """What the fits cost, with the points where everybody pays for both."""
+        told = [] if self.relation is Relation.ADD_REMOVE else [self.points.event(_POINTS)]
+        return self.rule.event(together([*price, *told]) for price in self.prices)
+
+
+@final
 @dataclass(frozen=True, slots=True, eq=False)
 class _SearchRows:
     """The places of the rows that are fitted, or of those that are scored, and whose they are. Private."""
 
     places: Integers = field(repr=False)
     units: Integers | None = field(default=None, repr=False)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class _SearchTable:
+    """The rows that are fitted and those that are scored, with their targets and whose they are. Private."""
+
+    fitted: tuple[Any, list[Any]] = field(repr=False)
+    scored: tuple[NDArray[np.float64], list[Any]] = field(repr=False)
+    units: tuple[Integers | None, Integers | None] = field(repr=False)
+    whom: UnitRows | None
+    within: Pair | None  # the bounds of the target, for a regressor
 
 
 class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
@@ -85,13 +127,20 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
     aside, to choose by. The epsilons of the estimator, and of the steps of a pipeline, only say how they compare: they
     are scaled so that everything together costs `epsilon` and `delta`.
 
+    With `runs` not all candidates are fitted once: a secret number of runs, so many on average, each draw a candidate,
+    fit it and score it with noise, and the best is kept. Fifty candidates then cost about as much as two or three fits,
+    and nobody is told how many runs there were; only the time it took hints at that.
+
     Guarantee   (epsilon, delta), for all fits and the choice together; known, and charged, before anything is read.
     Theorem     Given the coins, a row is in all fits or in the choice. The fits compose; the choice is permute-and-flip
                 on the number of right predictions (or how near they are), which a row moves one way, by at most one.
                 What holds given any coins holds for the mixture. Units have one coin for all their rows, fits that
                 protect units, and the mean of the points of their rows. [MS20, DMNS06]
+                With `runs`: `RandomStopping` of one run, which is a fit, or points with noise. [LT19, PS22]
     Utility     the chosen fit predicts at most (1 / epsilon) ln(candidates / b) rows worse than the best, with chance
                 1 - b; each fit has about 1 / sqrt(candidates) of the budget, so few candidates are better than many.
+                With `runs`, each fit has about a third of epsilon, however many candidates there are: better from
+                about ten of them on, at the risk that the best is never drawn (one half at as many runs as candidates).
 
     Args:
         estimator: The private estimator, or a pipeline with one.
@@ -103,6 +152,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
+        runs: How many runs to make on average, by random stopping; every candidate once if not said.
 
     Examples:
         >>> import numpy as np
@@ -129,6 +179,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         relation: str | Relation = "add-remove",
         public_rows: int | None = None,
         session: Payer | None = None,
+        runs: Number | None = None,
     ) -> None:
         self.estimator = estimator
         self.candidates = candidates
@@ -139,6 +190,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         self.relation = relation
         self.public_rows = public_rows
         self.session = session
+        self.runs = runs
 
     def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Price, charge, fit all candidates and choose one; with `unit`, ids one a row, whole units are protected."""
@@ -153,14 +205,29 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         found = read_classes(FOUND_IN_Y, y, has_session=False).tolist() if self._finds_classes() else None
         self._check_labels(y)
         aside = noise.bernoulli(read_share(self.holdout, name="holdout"), len(X)).astype(bool)
-        plan = answered_for(lambda: self._plan(settings, rows=int(len(X) - aside.sum()), classes=found, whom=whom))
+        plan = answered_for(lambda: self._planned(settings, rows=int(len(X) - aside.sum()), classes=found, whom=whom))
         with self._paid(plan.event, delta=self._delta_or_none() or Fraction(0), whom=whom):
-            fitted, scored = self._divided(whom, aside)
-            fits = answered_for(lambda: self._fitted(plan, X, y, fitted, whom))
-            self.best_index_ = plan.chooser.release(self._scores(fits, X, y, scored, within)).value
+            table = self._read(X, y, self._divided(whom, aside), whom, within)
+            self.best_index_, best = answered_for(lambda: self._chosen(plan, table))
             self.best_params_ = settings[self.best_index_]
-            self.best_estimator_ = self._ours(fits[self.best_index_])
+            self.best_estimator_ = self._ours(best)
             return self
+
+    def _chosen(self, plan: _SearchPlan | _StoppedPlan, table: _SearchTable) -> tuple[int, Any]:
+        """Fit and score candidates as was paid for; return which one is chosen, and its fit."""
+        if isinstance(plan, _SearchPlan):
+            fits = [_fitted(fit, price, table) for fit, price in zip(plan.fits, plan.prices, strict=True)]
+            index = plan.chooser.release([_score(fit, table) for fit in fits]).value
+            return index, fits[index]
+
+        def run() -> tuple[int, int, Any]:
+            index = noise.uniform(len(plan.fits))
+            with with_own_chance():  # From a known seed a fit's first weights would tell which run it was.
+                fit = _fitted(clone(plan.fits[index]), plan.prices[index], table)
+            return _score(fit, table) + plan.points.draw(_POINTS)[0], index, fit
+
+        _, index, best = plan.rule.best(run, lambda outcome: outcome[0])
+        return index, best
 
     def _divided(self, whom: UnitRows | None, aside: Bools) -> tuple[_SearchRows, _SearchRows]:
         """Divide rows by their coins, or units by one coin each: all rows of a unit go one way. This is private."""
@@ -223,11 +290,23 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             if self.session is None and values[key] is not None:
                 read_classes(values[key], y, has_session=False)
 
-    def _plan(
-        self, settings: list[dict[str, Any]], *, rows: int, classes: Any, whom: UnitRows | None = None
-    ) -> _SearchPlan:
-        relation, delta = self._relation(), self._delta_or_none()
-        spent = self._epsilon()
+    def _planned(self, settings: list[dict[str, Any]], **known: Any) -> _SearchPlan | _StoppedPlan:
+        """Scale all candidates so that the whole search spends what it may."""
+        make = self._plan if self.runs is None else self._stopped_plan
+        plan = make(settings, **known)
+        _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
+        return plan(
+            calibrate(
+                lambda factor: plan(factor).dearest,
+                epsilon=self._epsilon(),
+                delta=self._delta_or_none() or 0,
+                relation=self._relation(),
+                increasing=True,
+            )
+        )
+
+    def _plan(self, settings: list[dict[str, Any]], **known: Any) -> Callable[[Fraction], _SearchPlan]:
+        relation, spent = self._relation(), self._epsilon()
         chooser = PermuteAndFlip(
             epsilon=spent if relation is Relation.ADD_REMOVE else spent * _CHOICE,
             sensitivity=Fraction(BEST),
@@ -236,24 +315,39 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
             # A row comes with its own points, none of them negative: it moves all scores one way.
             monotone=relation is Relation.ADD_REMOVE,
         )
-        size = rows if relation is Relation.REPLACE_ONE else 1
+        priced = self._priced(settings, len(settings), **known)
+        return lambda factor: _SearchPlan(**priced(factor), chooser=chooser)
 
-        def plan(factor: Fraction) -> _SearchPlan:
-            fits = tuple(self._candidate(one, classes, factor, delta, len(settings)) for one in settings)
-            columns, names = self.n_features_in_, self._names()
+    def _stopped_plan(self, settings: list[dict[str, Any]], **known: Any) -> Callable[[Fraction], _StoppedPlan]:
+        relation, delta = self._relation(), self._delta_or_none()
+        rule = RandomStopping.for_mean(self.runs)  # type: ignore[arg-type]  # It is said, or this is not called.
+        spent = self._epsilon() * (1 if relation is Relation.ADD_REMOVE else _CHOICE)
+        points: Noise = LaplaceNoise(epsilon=spent / (2 + rule.shape))
+        if delta is not None:
+            multiplier = calibrate(lambda noise: rule.event([Gaussian(noise)]), epsilon=spent, delta=delta)
+            points = GaussianNoise(squared_multiplier=multiplier**2)
+        priced = self._priced(settings, 1, **known)
+
+        def plan(factor: Fraction) -> _StoppedPlan:
+            made = _StoppedPlan(**priced(factor), rule=rule, points=points, relation=relation)
+            _require_divergences(made)
+            return made
+
+        return plan
+
+    def _priced(
+        self, settings: list[dict[str, Any]], many: int, *, rows: int, classes: Any, whom: UnitRows | None = None
+    ) -> Callable[[Fraction], dict[str, Any]]:
+        """Return what makes candidates and their prices, for a factor of their epsilons."""
+        delta, size = self._delta_or_none(), rows if self._relation() is Relation.REPLACE_ONE else 1
+        columns, names = self.n_features_in_, self._names()
+
+        def priced(factor: Fraction) -> dict[str, Any]:
+            fits = tuple(self._candidate(one, classes, factor, delta, many) for one in settings)
             prices = tuple(quote(fit, rows=size, columns=columns, names=names, whom=whom) for fit in fits)
-            return _SearchPlan(fits=fits, prices=prices, chooser=chooser)
+            return {"fits": fits, "prices": prices}
 
-        _ = plan(Fraction(1))  # Refuses parameters that no budget helps.
-        return plan(
-            calibrate(
-                lambda factor: plan(factor).dearest,
-                epsilon=spent,
-                delta=delta or 0,
-                relation=relation,
-                increasing=True,
-            )
-        )
+        return priced
 
     def _candidate(
         self, setting: dict[str, Any], classes: Any, factor: Fraction, delta: Fraction | None, many: int
@@ -262,6 +356,9 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         if classes is not None:
             estimator.set_params(**dict.fromkeys(private_parameters(estimator, "classes"), classes))
         estimator.set_params(**setting)
+        if self.runs is not None:  # Whoever watches progress would count the runs.
+            told = (name for name in estimator.get_params() if name.rpartition("__")[2] == "verbose")
+            estimator.set_params(**dict.fromkeys(told, False))
         steps = max(1, len(private_parameters(estimator, "session")))
         # Half of delta is left for what turns Gaussian noise, or a composition, into an epsilon.
         each = None if delta is None else delta / (2 * many * steps)
@@ -276,27 +373,18 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         rows = positive_integer(self.public_rows, name="public_rows")
         return {"public_rows": max(1, round(rows * (1 - read_share(self.holdout, name="holdout"))))}
 
-    def _fitted(self, plan: _SearchPlan, X: Any, y: Any, chosen: _SearchRows, whom: UnitRows | None) -> list[Any]:
-        """Fit all candidates on the rows that are not put aside; each spends what was quoted or is refused."""
-        rows, target = named(self._read(X, chosen), self._names()), _picked(y, chosen)
-        fits = []
-        for fit, price in zip(plan.fits, plan.prices, strict=True):
-            payer = Prepaid(list(price), _account(whom))
-            names = private_parameters(fit, "session")
-            given = _units_for(fit, whom, chosen.units)
-            fits.append(fit.set_params(**dict.fromkeys(names, payer)).fit(rows, target, **given))
-        return fits
-
-    def _scores(self, fits: list[Any], X: Any, y: Any, chosen: _SearchRows, within: Pair | None) -> list[int]:
-        """Return how well each fit does on the rows that were put aside. This is private."""
-        rows, target = self._read(X, chosen), _picked(y, chosen)
-        if within is None:
-            return [added_up(rightness(fit, rows, target), chosen.units) for fit in fits]
-        return [added_up(nearness(fit, rows, nearest_floats(target), within), chosen.units) for fit in fits]
-
-    def _read(self, X: Any, chosen: _SearchRows) -> NDArray[np.float64]:
-        """Read some rows as floats, NaN where there is no number. This is private."""
-        return number_rows(X)[chosen.places]
+    def _read(
+        self, X: Any, y: Any, parts: tuple[_SearchRows, _SearchRows], whom: UnitRows | None, within: Pair | None
+    ) -> _SearchTable:
+        """Read rows as floats, NaN where there is no number, and targets as they are. This is private."""
+        numbers, (fitted, scored) = number_rows(X), parts
+        return _SearchTable(
+            (named(numbers[fitted.places], self._names()), _picked(y, fitted)),
+            (numbers[scored.places], _picked(y, scored)),
+            (fitted.units, scored.units),
+            whom,
+            within,
+        )
 
     def _ours(self, fit: Any) -> Any:
         """Hand the fit the session of this search: whoever fits or scores it again is charged or refused."""
@@ -342,6 +430,32 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _fitted(fit: Any, price: list[Event], table: _SearchTable) -> Any:
+    """Fit a candidate on the rows that are not put aside; it spends what was quoted or is refused."""
+    payer = Prepaid(list(price), _account(table.whom))
+    given = _units_for(fit, table.whom, table.units[0])
+    fit.set_params(**dict.fromkeys(private_parameters(fit, "session"), payer))
+    return fit.fit(*table.fitted, **given)
+
+
+def _score(fit: Any, table: _SearchTable) -> int:
+    """Return how well a fit does on the rows that were put aside. This is private."""
+    (rows, target), units = table.scored, table.units[1]
+    if table.within is None:
+        return added_up(rightness(fit, rows, target), units)
+    return added_up(nearness(fit, rows, nearest_floats(target), table.within), units)
+
+
+def _require_divergences(plan: _StoppedPlan) -> None:
+    """Refuse fits that reveal something with a small chance: no divergence of theirs has a bound."""
+    if not math.isfinite(renyi(plan.dearest, 2, relation=plan.relation)):
+        raise Refused(
+            "random stopping is priced by divergences, and a candidate may reveal something with a chance of delta",
+            reason="the best of many runs would reveal it with as many times that chance",
+            way_out="leave runs out, which fits every candidate once and pays for all",
+        )
 
 
 def _account(whom: UnitRows | None) -> str:

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default
 from discreet import noise
 from discreet.adaptive.bounded_memberships import UnitRows, unit_codes
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.secret_chance import renew_generators
+from discreet.learn.secret_chance import renew_generators
 from discreet.learn.training.sampling import NOBODY
 
 __all__ = [
@@ -136,11 +136,15 @@ class TensorRows:
 
     def batch(self, indices: NDArray[np.int64], inside: NDArray[np.bool_]) -> tuple[Tree, NDArray[np.bool_]]:
         chosen, slots = torch.from_numpy(indices[inside]), torch.from_numpy(np.flatnonzero(inside))
+        in_front = bool(inside[: len(chosen)].all())
 
         def gather(tensor: Tensor) -> Tensor:
-            if len(chosen) == len(indices):
-                return tensor.index_select(0, chosen)
-            return tensor.new_zeros((len(indices), *tensor.shape[1:])).index_copy_(0, slots, tensor[chosen])
+            if not in_front or tensor.requires_grad:
+                return tensor.new_zeros((len(indices), *tensor.shape[1:])).index_copy_(0, slots, tensor[chosen])
+            batch = tensor.new_empty((len(indices), *tensor.shape[1:]))
+            torch.index_select(tensor, 0, chosen, out=batch[: len(chosen)])
+            batch[len(chosen) :] = 0
+            return batch
 
         return mapped(gather, self.tensors), inside
 

@@ -233,7 +233,7 @@ class NoisyStep:
     def run(self) -> None:
         """Release the noisy sum of this logical batch, and learn from it."""
         unit, count = 1.0 if self.followed is None else self.followed.current, self.sums.count
-        gradient = self._released() * (float(self.plan.grid / self.plan.divisor) * unit)
+        gradient = self._released(float(self.plan.grid / self.plan.divisor) * unit)
         if self.followed is not None:
             self.sums.threshold = self.followed.follow(count)
         self._set_gradients(gradient)
@@ -243,16 +243,18 @@ class NoisyStep:
         self.optimizer.zero_grad(set_to_none=True)
         self._tidy()
 
-    def _released(self) -> Tensor:
-        """The sum of clipped gradients with its noise, in grid steps: whole numbers, added exactly."""
-        return torch.from_numpy(self.noise.released(self.sums.take().to(torch.int64).numpy()))
+    def _released(self, unit: float) -> Tensor:
+        """The sum of clipped gradients with its noise: whole numbers of grid steps, added exactly, times `unit`."""
+        return torch.from_numpy(self.noise.released(self.sums.take(), unit))
 
     def _set_gradients(self, gradient: Tensor) -> None:
         # What a loss.backward() before left on frozen weights has no noise, and the optimiser would step by it.
-        self.optimizer.zero_grad(set_to_none=True)
+        for group in self.optimizer.param_groups:
+            for held in group["params"]:
+                held.grad = None
         parts = torch.split_with_sizes(gradient, [weight.numel() for weight in self.weights])
         for weight, part in zip(self.weights, parts, strict=True):
-            weight.grad = part.reshape(weight.shape).to(weight.dtype)
+            weight.grad = part.view(weight.shape)
 
     def _tidy(self) -> None:
         if self.projection is not None:

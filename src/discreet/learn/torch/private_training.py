@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, final
 from weakref import WeakKeyDictionary, ref
 
+import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
@@ -22,6 +23,7 @@ from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers.model_preparation import prepare
 from discreet.learn.torch.layers.row_separation_probe import Probed, probe
+from discreet.learn.torch.layers.secret_draws import SecretFunctions, known_masks
 from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
 from discreet.learn.torch.progress import TrainingReport
 from discreet.learn.torch.row_losses import Augment, Loss, RowLosses, as_pair, count_views
@@ -51,6 +53,7 @@ __all__ = [
     "remember_run",
     "slots_for",
     "sums_of",
+    "try_sums",
 ]
 
 
@@ -158,6 +161,7 @@ def make_private(
     probed = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
+        try_sums(sums, losses, records.rows)
         plan = plan_training(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
@@ -308,6 +312,7 @@ def make_private_stream(
     probed = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
+        try_sums(sums, losses, records.rows)
         plan = plan_stream(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
@@ -459,6 +464,20 @@ def sums_of(losses: RowLosses, rule: Clip, slots: int, each: int = 1) -> Clipped
     parameters = sum(weight.numel() for weight in losses.model.parameters() if weight.requires_grad)
     grid = float(grid_for(rule.bound, parameters))
     return ClippedSums(losses.model, clip=rule, grid=grid, physical_batch=slots, each=each)
+
+
+def try_sums(sums: ClippedSums, losses: RowLosses, rows: TrainingRows) -> None:
+    """Clip a batch of blank rows, and forget it: what cannot be told row by row is refused before it is paid for."""
+    number = sums.physical_batch * rows.each
+    with (
+        closing(SecretFunctions(losses.model)),
+        known_masks(torch.ones(number)),
+        torch.random.fork_rng(devices=[]),
+        torch.enable_grad(),
+    ):
+        sums.add(losses.of(rows.blank(number)), torch.ones(number, dtype=torch.bool))
+    sums.reset()
+    sums.seal()
 
 
 def _facts(sums: ClippedSums) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, final
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, clear_autocast_cache, nn
 from torch.optim import LBFGS, Optimizer
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
@@ -79,7 +79,7 @@ class Guard:
     def renew(self) -> None:
         """Take the model as it is now."""
         self._weights = self._stamps()
-        self._buffers = {name: buffer.detach().clone() for name, buffer in self._model.named_buffers()}
+        self._buffers = {place: buffer.detach().clone() for place, buffer in self._held_buffers()}
 
     def check(self) -> None:
         """Refuse a model that something else has changed."""
@@ -101,8 +101,10 @@ class Guard:
 
     def check_buffers(self) -> None:
         """Refuse buffers that training changes."""
-        now = dict(self._model.named_buffers())
-        if now.keys() != self._buffers.keys() or not all(_same(now[name], old) for name, old in self._buffers.items()):
+        now = dict(self._held_buffers())
+        if now.keys() != self._buffers.keys() or not all(
+            _same(now[place], old) for place, old in self._buffers.items()
+        ):
             raise Refused(
                 "a buffer of the model changes while it is trained",
                 reason="buffers get no noise, so what they learn about rows would leave with the model",
@@ -118,6 +120,7 @@ class Guard:
         finally:
             self._ours = False
             self._weights = self._stamps()
+            clear_autocast_cache()  # It holds weights as they were.
 
     @property
     def in_step(self) -> bool:
@@ -136,9 +139,21 @@ class Guard:
                 way_out="leave loss.backward(), optimizer.step() and zero_grad() out of the loop",
             )
 
-    def _stamps(self) -> list[tuple[str, int, int, bool]]:
-        named = self._model.named_parameters()
-        return [(name, id(weight), weight._version, weight.requires_grad) for name, weight in named]
+    # Modules hold few things themselves; asking each takes a third of the time that `named_parameters` takes.
+
+    def _stamps(self) -> list[tuple[int, str, int, int, bool]]:
+        return [
+            (id(module), name, id(weight), weight._version, weight.requires_grad)
+            for module in self._model.modules()
+            for name, weight in module._parameters.items()
+            if weight is not None
+        ]
+
+    def _held_buffers(self) -> Iterator[tuple[tuple[int, str], Tensor]]:
+        for module in self._model.modules():
+            for name, buffer in module._buffers.items():
+                if buffer is not None:
+                    yield (id(module), name), buffer
 
 
 def _held(optimizer: Optimizer) -> list[int]:

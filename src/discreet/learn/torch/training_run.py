@@ -16,17 +16,18 @@ from torch import Tensor, nn
 from discreet.custodian_debug import ConstantFailure
 from discreet.errors import DiscreetError, Refused
 from discreet.exact import up
+from discreet.learn.secret_chance import renew_torch_generator
 from discreet.learn.torch.batches import TrainingRows, Tree, leaves
 from discreet.learn.torch.checkpoints import RunFolder
 from discreet.learn.torch.clipping.tape import RunHook
 from discreet.learn.torch.export import WeightsPromise, export_weights
 from discreet.learn.torch.layers.made_up_rows import bits
 from discreet.learn.torch.layers.row_separation_probe import Probed
+from discreet.learn.torch.layers.secret_draws import SecretFunctions
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.torch.progress import StepDone, StepsSpent, TrainingReport, progress_line
 from discreet.learn.torch.row_losses import RowLosses, as_pair, check_losses
 from discreet.learn.torch.run_guard import Guard, RunState, earlier_runs, remember_steps
-from discreet.learn.torch.secret_chance import renew_torch_generator
 from discreet.learn.training.sampling import RunSampler
 from discreet.privacy import epsilon
 from discreet.privacy.relation import Relation
@@ -171,9 +172,9 @@ class PrivateTraining:
         self._earlier = earlier_runs(losses.model, run, self.plan.unit)
         remember_steps(losses.model, run, self.plan, self._standing)
         self._guard = Guard(losses.model, parts.optimizer)
-        self._witness = Witness(losses)
+        self._witness, self._chance = Witness(losses), SecretFunctions(losses.model)
         self._process = os.getpid()
-        self._end = weakref.finalize(self, _let_go, parts, self._guard, self._witness, folder)
+        self._end = weakref.finalize(self, _let_go, parts, self._guard, self._witness, self._chance, folder)
         self._free_model()
 
     @property
@@ -361,6 +362,7 @@ class PrivateTraining:
         """Take the hooks off the model once no step is left, so that it is saved and compiled like any other."""
         if self.finished:
             self._witness.close()
+            self._chance.close()
             self._parts.sums.close()
 
     def _is_block_done(self, folder: RunFolder) -> bool:
@@ -416,12 +418,15 @@ class PrivateTraining:
             raise Refused("the model has its averaged weights now: leave `with private.averaged()` before you go on")
 
 
-def _let_go(parts: NoisyStep, guard: Guard, witness: Witness, folder: RunFolder | None) -> None:
+def _let_go(
+    parts: NoisyStep, guard: Guard, witness: Witness, chance: SecretFunctions, folder: RunFolder | None
+) -> None:
     """Give model and optimiser back, and let another process train in the folder."""
     parts.noise.close()
     parts.sums.close()
     guard.close()
     witness.close()
+    chance.close()
     if folder is not None:
         folder.close()
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from discreet import noise
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.exact import integer
+from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.training_plan import TrainingPlan
 
 __all__ = ["NoiseAhead"]
@@ -54,9 +55,9 @@ class NoiseAhead:
             weakref.finalize(self, self._drawing.stop)
         return self._drawing.take()
 
-    def released(self, total: Integers) -> NDArray[np.float64]:
-        """Return a private sum with fresh noise, both whole numbers of grid steps that are added exactly."""
-        return (total + self.next()).astype(np.float64)
+    def released(self, total: GridSum, unit: float) -> NDArray[np.float32]:
+        """Return a private sum with fresh noise, both whole numbers of grid steps that are added exactly, in `unit`."""
+        return total.noisy(self.next(), unit)
 
     def close(self) -> None:
         """Stop the thread and drop what it drew."""

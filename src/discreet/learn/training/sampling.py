@@ -13,6 +13,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, integer
 from discreet.learn.training.clip_rules import Clip
+from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.stream_plan import StreamPlan, Unbanding
 from discreet.learn.training.training_plan import TrainingPlan
 from discreet.privacy import Event
@@ -85,7 +86,11 @@ class Stream:
         self._begun += 1
         return cut(mine[noise.permutation(mine.size)], self.plan.physical_batch)
 
-    def released(self, total: Integers) -> NDArray[np.float64]:
+    def released(self, total: GridSum, unit: float) -> NDArray[np.float32]:
+        """Return the noisy sum of this step, times `unit`, from the private sum."""
+        return (self.noisy(total.whole().astype(np.int64)) * unit).astype(np.float32)
+
+    def noisy(self, total: Integers) -> NDArray[np.float64]:
         """Return the noisy sum of this step, in grid steps, from the private sum."""
         if self._done + 1 != self._begun:
             raise Refused("a sum is released once, after its records were drawn")
@@ -174,8 +179,8 @@ class RunSampler(Protocol):
 class RunNoise(Protocol):
     """Makes a private sum public."""
 
-    def released(self, total: NDArray[np.int64], /) -> NDArray[np.float64]:
-        """Return the sum of one step with its noise, in grid steps."""
+    def released(self, total: GridSum, unit: float, /) -> NDArray[np.float32]:
+        """Return the sum of one step with its noise, in grid steps times `unit`."""
 
     def close(self) -> None:
         """End the run."""

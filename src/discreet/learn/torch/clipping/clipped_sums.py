@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from itertools import groupby
 from math import frexp
-from typing import Any, final
+from typing import Any, TypeAlias, cast, final
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map_only
 
@@ -19,10 +23,20 @@ from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
 from discreet.learn.torch.clipping import float_error
 from discreet.learn.torch.clipping.float_error import factors_down, share_down
-from discreet.learn.torch.clipping.gradient_forms import Form, Pairs, Part, RowGradients, combine, of_people
+from discreet.learn.torch.clipping.gradient_forms import (
+    Form,
+    Outer,
+    Pairs,
+    Part,
+    RowGradients,
+    combine,
+    joint_squares_up,
+    of_people,
+)
 from discreet.learn.torch.clipping.layer_rules import parts_of
 from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
 from discreet.learn.training.clip_rules import AdaptiveClip, Clip, PerLayer, read_clip
+from discreet.learn.training.grid_sums import GridSum
 
 __all__ = [
     "ClippedSums",
@@ -38,6 +52,7 @@ __all__ = [
 ]
 
 Gradients = list[tuple[Tensor | None, ...]]
+Pieces: TypeAlias = list[list[Tensor]]  # of coordinates one behind the other: tensors that are the sum there together
 
 
 @final
@@ -55,8 +70,9 @@ class ClippedSums:
                 or less changes what `take` returns, times `grid`, by at most bound (1 + slack) + 2 grid sqrt(P) in
                 the l2 norm, P the number of parameters, if what the model computes for a row does not depend on
                 the slot and the companions of the row.
-    Theorem     `bounds.py` has the derivation: norms are bounded from above including their own rounding, factors are
-                rounded down, sums in floats are short, and what is added up over batches are whole grid steps, exactly.
+    Theorem     `float_error.py` has the derivation: norms are bounded from above including their own rounding, factors
+                are rounded down, sums in floats are short, and what is added up over batches are whole grid steps,
+                exactly.
     """
 
     def __init__(
@@ -74,8 +90,15 @@ class ClippedSums:
         self._share = share_down(self.clip, len(self._groups))
         self._tape = Tape(model, physical_batch * each)
         self._checked: set[object] = set()
-        self._total: Tensor | None = None  # whole grid steps; none before the first batch
+        self._tried: frozenset[object] | None = None  # shapes of the layers; any until `seal`
+        self._sizes = [each.numel() for each in self.parameters]
+        self._last: Pieces | None = None  # the newest batch, not yet rounded; none before the first
+        self._total: NDArray[np.float64] | None = (
+            None  # whole grid steps of the batches before it; none if there are none
+        )
         self._batches = self._count = 0
+        # Whole numbers up to 2^53 add exactly in float64; so many batches surely stay below.
+        self._most_batches = (1 << 53) / (physical_batch * (self.clip.bound * 2 / Fraction(self.grid) + 1))
         keep_memory()
 
     @property
@@ -93,22 +116,32 @@ class ClippedSums:
         """Add the clipped gradients of one physical batch, given the losses of its rows after a forward pass."""
         check_arithmetic()
         check_losses(losses, inside, self.physical_batch * self.each)
-        with self._tape.paused(), torch.autocast("cpu", enabled=False):
+        exactly = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
+        with self._tape.paused(), exactly:
             forms = self._forms(*self._backward(losses, _shares(inside, self.each).to(losses)), inside)
             self._add(forms, inside if self.each == 1 else inside.reshape(-1, self.each).any(1))
         self._tape.clear()
 
-    def take(self) -> Tensor:
-        """Return the sum in whole grid steps, flat in the order of `parameters`, and begin anew."""
-        total = self._zeros() if self._total is None else self._total
+    def take(self) -> GridSum:
+        """Return the sum, which is whole grid steps, flat in the order of `parameters`, and begin anew."""
+        total = self._sum()
         self.reset()
         return total
 
     def reset(self) -> None:
         """Forget the tape, the sum and the count."""
         self._tape.clear()
-        self._total = None
+        self._last = self._total = None
         self._batches = self._count = 0
+
+    def seal(self) -> None:
+        """From here on take only what was tried: batches whose layers run as they did since this was made.
+
+        Shapes that follow from the rows (a batch that is cut to its longest row) would let one record change what is
+        computed for the others. The first batch is checked again: its losses come from the loop, which may mix
+        gradients that the trial's losses did not.
+        """
+        self._tried, self._checked = frozenset(self._checked), set()
 
     def close(self) -> None:
         """Take the hooks off the model."""
@@ -117,18 +150,20 @@ class ClippedSums:
     def _backward(self, losses: Tensor, shares: Tensor) -> tuple[list[LayerCall], Gradients]:
         """Return the calls that the losses depend on, with the gradients of their outputs."""
         calls = self._tape.calls
-        key = (torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls))
+        key = _shapes(calls)
         checked = key in self._checked
         found = _outer_gradients(losses, calls, shares, keep=not checked)
         used = [at for at, row in enumerate(found) if any(each is not None for each in row)]
         if not used:
             raise _no_forward()
         calls, gradients = [calls[at] for at in used], [found[at] for at in used]
+        if self._tried is not None and _shapes(calls) not in self._tried:
+            raise _untried()
         for call in calls:
             call.check_unchanged()
         if not checked:
             self._check(losses, calls, gradients)
-            self._checked.add(key)
+            self._checked |= {key, _shapes(calls)}
         return calls, gradients
 
     def _check(self, losses: Tensor, calls: list[LayerCall], gradients: Gradients) -> None:
@@ -140,7 +175,7 @@ class ClippedSums:
         check_rows_apart(calls, _outer_gradients(losses, calls, last, keep=True))
         check_used_through_layers(losses, calls, self._names)
         everywhere = torch.ones(len(losses), dtype=torch.bool)
-        check_slots(self._forms(*alike(calls, gradients, self.each), everywhere).values())
+        check_slots(list(self._forms(*alike(calls, gradients, self.each), everywhere).values()))
 
     def _forms(self, calls: list[LayerCall], gradients: Gradients, inside: Tensor) -> dict[nn.Parameter, Form]:
         """Collect by parameter what its calls contribute, person by person if there are several rows of each."""
@@ -152,33 +187,55 @@ class ClippedSums:
         return {parameter: combine(several) for parameter, several in parts.items()}
 
     def _add(self, forms: dict[nn.Parameter, Form], inside: Tensor) -> None:
-        """Sum up one batch, round it to the grid, and add it to what is there: whole numbers, exactly."""
+        """Sum up one batch. What was there before is rounded to the grid and added up: whole numbers, exactly."""
         self._make_room()
-        batch = self._zeros()
-        places = dict(zip(self.parameters, torch.split(batch, [p.numel() for p in self.parameters]), strict=True))
+        places, pieces = self._places(forms)
         for group in self._groups:
             mine = [(forms[parameter], places[parameter]) for parameter in group if parameter in forms]
             if mine:
                 self._add_group(mine, inside)
-        batch.mul_(1 / self.grid).round_()
-        self._total = batch if self._total is None else self._total.add_(batch)
+        # Both at once: a step that is interrupted has this batch or has it not.
+        self._total, self._last = None if self._last is None else self._sum().whole(), pieces
 
-    def _zeros(self) -> Tensor:
-        return torch.zeros(sum(each.numel() for each in self.parameters), dtype=torch.float64)
+    def _sum(self) -> GridSum:
+        pieces = [[torch.zeros(sum(self._sizes))]] if self._last is None else self._last
+        return GridSum([[each.numpy() for each in part] for part in pieces], self.grid, self._total)
 
-    def _add_group(self, places: list[tuple[Form, Tensor]], inside: Tensor) -> None:
+    def _places(self, forms: dict[nn.Parameter, Form]) -> tuple[dict[nn.Parameter, list[Tensor]], Pieces]:
+        """Make a place for the sum of every parameter: an empty one for large sums, float64 zeros for the others.
+
+        Places of small sums that are neighbours lie in one piece of memory, which is read at once.
+        """
+        places: dict[nn.Parameter, list[Tensor]] = {}
+        pieces: Pieces = []
+        for is_large, run in groupby(self.parameters, lambda parameter: _is_large(forms.get(parameter))):
+            several = list(run)
+            if is_large:
+                places |= {parameter: [] for parameter in several}
+                pieces.extend(places[parameter] for parameter in several)
+            else:
+                sizes = [parameter.numel() for parameter in several]
+                zeros = torch.zeros(sum(sizes), dtype=torch.float64)
+                places |= {each: [part] for each, part in zip(several, torch.split(zeros, sizes), strict=True)}
+                pieces.append([zeros])
+        return places, pieces
+
+    def _add_group(self, places: list[tuple[Form, list[Tensor]]], inside: Tensor) -> None:
         """Clip what belongs together, and add it in its place."""
         forms = [form for form, _ in places]
-        squares = sum_of([form.squares_up() for form in forms])
+        squares = joint_squares_up(forms)
         sizes = [size for form in forms if (size := form.sizes()) is not None]
-        size = sum_of(sizes) if sizes else torch.zeros_like(squares)
+        size = sum_of(sizes) if sizes else None
         self._count_below(squares, inside)
         factors = factors_down(self.clip, self.threshold, self._share, squares, size).mul_(inside)
         dropped = ~torch.isfinite(squares)
         drop = bool(dropped.any())
         for form, place in places:
             clean = form.without(dropped) if drop else form
-            clean.add_to(place, factors)
+            if place:
+                clean.add_to(place[0], factors)
+            else:
+                place.extend(cast(Outer, clean).pieces(factors))
 
     def _count_below(self, squares: Tensor, inside: Tensor) -> None:
         if isinstance(self.clip, AdaptiveClip):
@@ -186,19 +243,18 @@ class ClippedSums:
             self._count += 2 * below - int(inside.sum())
 
     def _make_room(self) -> None:
-        """Whole numbers up to 2^53 add exactly in float64; refuse a sum that could leave them."""
+        """Refuse a sum that could leave the whole numbers that float64 holds."""
         self._batches += 1
-        most = (
-            Fraction(self._batches * self.physical_batch)
-            * (self.clip.bound * 2 + Fraction(self.grid))
-            / Fraction(self.grid)
-        )
-        if most >= 1 << 53:
+        if self._batches >= self._most_batches:
             raise Refused(
                 "the step has too many records for an exact sum",
                 reason="its sum could exceed 2^53 grid steps",
                 way_out="choose a smaller batch_size",
             )
+
+
+def _is_large(form: Form | None) -> bool:
+    return isinstance(form, Outer) and form.is_large
 
 
 def _shares(inside: Tensor, each: int) -> Tensor:
@@ -239,6 +295,20 @@ def _no_forward() -> Refused:
         "these losses do not come from a forward pass of this model since the last call of add",
         reason="no layer of the model recorded a call that they depend on",
         way_out="compute the losses from model(x) on the batch at hand, once, with gradients on, and hand them to step",
+    )
+
+
+def _shapes(calls: list[LayerCall]) -> object:
+    return torch.get_num_threads(), *((call.name, *(out.shape for out in call.outputs)) for call in calls)
+
+
+def _untried() -> Refused:
+    return Refused(
+        "the layers of the model do not run as they did when it was tried",
+        reason="which layers run, or on which shapes, depends on the values of rows; then one record changes what is "
+        "computed for the others",
+        way_out="run the same layers on the same shapes for every batch: cut to a public length, not to the longest "
+        "row of the batch",
     )
 
 
@@ -408,8 +478,11 @@ def _pattern(like: Tensor, each: int) -> Tensor:
     return filled
 
 
-def check_slots(forms: Iterable[Form]) -> None:
+def check_slots(forms: Sequence[Form]) -> None:
     """Refuse a physical batch in which rows that are all the same get different gradients or norms."""
+    together = joint_squares_up(forms)
+    if not _rows_agree(together):
+        raise _uneven(len(together))
     for form in forms:
         if isinstance(form, Pairs) and form.right.shape[1] > float_error.MOST_POSITIONS:
             raise _too_many_positions()

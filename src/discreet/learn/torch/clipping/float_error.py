@@ -13,6 +13,7 @@ from discreet.learn.training.clip_rules import AdaptiveClip, Automatic, Clip, Pe
 
 __all__ = [
     "BLOCK",
+    "CHAIN",
     "CHUNK",
     "DOUBLE",
     "LARGEST_BATCH",
@@ -24,6 +25,7 @@ __all__ = [
     "SMALLEST",
     "TINY",
     "block_error",
+    "chain_error",
     "factors_down",
     "gamma",
     "rows_exactly",
@@ -41,12 +43,14 @@ __all__ = [
 # x takes some slot, the record that stood there moves to the end, nobody else moves. What a record contributes is the
 # same in every slot (`clipped_sums.py` sees to it for the arithmetic of this folder), so the exact sum changes by the
 # contribution of x, whose norm is at most C, and the float sum by that and by the errors of the two blocks of slots
-# that were touched, before and after:  C + 4 E.
+# that were touched, before and after, and of the two chains of float32 sums that these blocks are added up in:
+# C + 4 E with E = `block_error` + `chain_error`.
 
 
 SINGLE, DOUBLE = Fraction(1, 1 << 24), Fraction(1, 1 << 53)  # unit roundoffs
-BLOCK = 56  # Slots that float32 adds up before float64 takes over.
-CHUNK = 64  # Squares that float32 adds up before float64 takes over.
+BLOCK = 43  # Slots that one float32 product adds up.
+CHAIN = 6  # Blocks that float32 adds one to the other before float64 takes over.
+CHUNK = 1024  # Squares that float32 adds up before float64 takes over.
 RATIO = 2.0**10  # How far the terms of a row may cancel (size / norm) before its factor is lowered; see `slack_of`.
 LARGEST_BATCH = 1 << 14  # slots
 LARGEST_SIZE = 2.0**40  # A row whose layer inputs have a larger norm contributes nothing: c g would underflow.
@@ -70,16 +74,18 @@ def rows_exactly(positions: int) -> int:
 def slack_of(physical_batch: int) -> Fraction:
     """Bound by how much, as a multiple of C, one record can change the sum beyond C; the rounding to the grid apart.
 
-    float32 blocks   `block_error`.
+    float32 blocks   `block_error`, and `chain_error` where blocks are added to each other in float32.
     float64 sums     A term passes at most rows positions + 2 roundings; RATIO keeps the terms of a row below RATIO C
                      together: E <= rows (rows positions + 2) RATIO 2^-53 C, and rows^2 positions <= 2^24.
     adding blocks    At most LARGEST_BATCH sums, which are together below LARGEST_BATCH C (1 + E): 2^14 2^14 2^-53.
     underflow        A product below the range loses at most 2^-126, and c g before it meets an input of norm 2^40 as
-                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^40.
+                     much: BLOCK 2^-126 (1 + 2^40) sqrt(P) is below 2^-20 C for C >= 2^-40 and P <= 2^40, and so it
+                     is with the CHAIN sums that are flushed to zero where torch is told to.
     """
     doubles = Fraction(RATIO) * (_WORK + 2 * LARGEST_BATCH) * DOUBLE * Fraction(5, 4)
     adding = 2 * Fraction(physical_batch * LARGEST_BATCH) * DOUBLE
-    return 4 * (block_error(BLOCK) + doubles + adding + Fraction(1, 1 << 20))
+    single = block_error(BLOCK) + chain_error(BLOCK, CHAIN)
+    return 4 * (single + doubles + adding + Fraction(1, 1 << 20))
 
 
 def block_error(rows: int) -> Fraction:
@@ -101,6 +107,17 @@ def block_error(rows: int) -> Fraction:
     return (isqrt(worst) + 1) * gamma(rows + 1) / (rows + 1)
 
 
+def chain_error(rows: int, blocks: int) -> Fraction:
+    """Bound what adding the sums of blocks of so many rows one to the other in float32 rounds off, as a multiple of C.
+
+    The first block is T_1 as it is, and T_j = T_(j-1) + block_j is rounded once: by at most u |T_(j-1) + block_j| in
+    every coordinate, and the norm of that is below u j rows C (1 + 1/1000), since block errors are far smaller than a
+    thousandth. This needs sums to which a *finished* block is added. A product that goes on from T_(j-1) rounds as
+    often as it has rows; `adds_finished` in `gradient_forms.py` tries which of both a kernel does.
+    """
+    return sum(range(2, blocks + 1)) * rows * SINGLE * Fraction(1001, 1000)
+
+
 # --- factors: Factors that bring contributions below the clip: from norms that are never too low, rounded down. ---
 
 
@@ -112,16 +129,17 @@ def share_down(clip: Clip, layers: int) -> float:
     return down(clip.bound * Fraction(1 << 40, isqrt(layers << 80) + 1))
 
 
-def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, sizes: Tensor) -> Tensor:
+def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, sizes: Tensor | None) -> Tensor:
     """Return a float32 factor for each row so that factor times norm is at most `share`; 0 if a norm is not finite.
 
     squares   upper bounds of squared norms, float64
-    sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; 0 elsewhere
+    sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; None if none can
     """
     norms = squares.sqrt()
-    # Where no terms can cancel sizes are 0, and this limit is infinite.
-    limit = sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO)
-    factors = torch.minimum(_wished(clip, threshold, share * SHRINK, norms), limit)
+    factors = _wished(clip, threshold, share * SHRINK, norms)
+    if sizes is not None:
+        # Where all terms are 0 this limit is infinite.
+        factors = torch.minimum(factors, sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO))
     # Below SMALLEST float32 would no longer round by a relative error.
     return torch.where(torch.isfinite(norms) & (factors >= SMALLEST), factors, 0.0).float()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeAlias, final
@@ -10,7 +11,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from discreet.learn.torch.clipping.float_error import BLOCK, CHUNK, DOUBLE, LARGEST_SIZE, TINY, gamma, rows_exactly
+from discreet.learn.torch.clipping.float_error import (
+    BLOCK,
+    CHAIN,
+    CHUNK,
+    DOUBLE,
+    LARGEST_SIZE,
+    TINY,
+    gamma,
+    rows_exactly,
+)
 
 __all__ = [
     "Form",
@@ -23,8 +33,10 @@ __all__ = [
     "add_outer",
     "add_pairs",
     "add_rows",
+    "adds_finished",
     "combine",
     "even_length",
+    "joint_squares_up",
     "of_people",
     "pairs_squares_up",
     "squares_up",
@@ -74,7 +86,11 @@ class Outer:
 
     def squares_up(self) -> Tensor:
         """Bound the squared norm of each row: |left|^2 |right|^2, infinite if a side is too large to multiply."""
-        left, right = squares_up(self.left), squares_up(self.right)
+        return self.squares_beside(squares_up(self.left))
+
+    def squares_beside(self, left: Tensor) -> Tensor:
+        """Bound the squared norm of each row, given that of its left side."""
+        right = squares_up(self.right)
         return torch.where(torch.maximum(left, right) <= LARGEST_SIZE**2, left * right, torch.inf)
 
     def sizes(self) -> Tensor | None:
@@ -84,6 +100,18 @@ class Outer:
     def without(self, rows: Tensor) -> Outer:
         """Return the same with zeros in the given rows."""
         return Outer(self.left.masked_fill(rows[:, None], 0.0), self.right.masked_fill(rows[:, None], 0.0))
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the sum is long enough to stay in float32, in few enough pieces, until it is read."""
+        size, rows = self.left.shape[1] * self.right.shape[1], len(self.left)
+        return size > _SMALL and rows <= _KEPT * CHAIN * BLOCK and is_chained(self.left, self.right)
+
+    def pieces(self, factors: Tensor) -> list[Tensor]:
+        """Return flat float32 sums over chains of rows, of factor times gradient: together they are the sum."""
+        left = self.left * factors[:, None]
+        rooms = [torch.empty(left.shape[1], self.right.shape[1]) for _ in _chains(len(left), chained=True)]
+        return [room.view(-1) for room in _chain_sums(left, self.right, rooms)]
 
     def add_to(self, total: Tensor, factors: Tensor) -> None:
         """Add the sum over rows of factor times gradient to a flat float64 total."""
@@ -138,38 +166,107 @@ Form: TypeAlias = RowGradients | Outer | Pairs
 
 
 _SMALL = 1 << 15  # Numbers; the sums of all blocks of so small a parameter are formed at once.
+_KEPT = 4  # Sums of chains that are kept in float32 until the whole sum is read; more are added up in float64.
 
 
 def add_outer(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add the sum over rows of left_i right_i' to a flat float64 total: one small product for each block of rows."""
-    length = even_length(len(left), BLOCK)
-    if total.numel() <= _SMALL and length:
-        return _add_blocks(total, left.reshape(-1, length, left.shape[1]), right.reshape(-1, length, right.shape[1]))
-    block = torch.empty(left.shape[1], right.shape[1])
-    # NumPy adds float32 to float64 without a copy, a third faster than torch does.
-    flat, whole = block.view(-1).numpy(), total.numpy()
-    for rows in _blocks(len(left)):
-        torch.mm(left[rows].T, right[rows], out=block)
-        np.add(whole, flat, out=whole)
+    if total.numel() <= _SMALL:
+        return _add_blocks(total, left, right)
+    whole = total.numpy()
+    for block in _chain_sums(left, right, [torch.empty(left.shape[1], right.shape[1])]):
+        # NumPy adds float32 to float64 without a copy, a third faster than torch does.
+        np.add(whole, block.view(-1).numpy(), out=whole)
+
+
+def _chain_sums(left: Tensor, right: Tensor, rooms: list[Tensor]) -> Iterator[Tensor]:
+    """Yield float32 sums of left_i right_i' over chains of rows, in `rooms` one after the other."""
+    # What was tried lies in memory like this.
+    left, right = _aligned(left.contiguous()), _aligned(right.contiguous())
+    for number, chain in enumerate(_chains(len(left), is_chained(left, right))):
+        room = rooms[number % len(rooms)]
+        torch.mm(left[chain[0]].T, right[chain[0]], out=room)
+        for rows in chain[1:]:
+            room.addmm_(left[rows].T, right[rows])
+        yield room
+
+
+def is_chained(left: Tensor, right: Tensor) -> bool:
+    """Whether sums of blocks may be added to each other by the product itself."""
+    return adds_finished(len(left), left.shape[1], right.shape[1], *_kernels())
+
+
+def _kernels() -> tuple[int, bool, bool]:
+    """What decides, beside shapes, which kernel multiplies and how: threads, oneDNN, and what becomes of tiny numbers.
+
+    torch does not say whether it flushes those to zero, but one of them shows it.
+    """
+    tiny = torch.full((1,), 2.0**-127)
+    return torch.get_num_threads(), bool(torch.backends.mkldnn.enabled), not bool(tiny.mul_(0.5))
+
+
+@cache
+def adds_finished(rows: int, height: int, width: int, threads: int, onednn: bool, flushed: bool) -> bool:
+    """Try bit for bit whether `addmm_` adds a finished product, in every block of a batch of this shape.
+
+    `chain_error` holds for a product that is rounded by itself and added once. A kernel that goes on adding to what is
+    there rounds as often as a block has rows. Which kernel runs is decided by shapes, places in memory and `_kernels`,
+    not by values: these are such that two ways to add give other bits almost everywhere.
+    """
+    left, right = _uneven_numbers(rows, height), _uneven_numbers(rows, width)
+    total, product = torch.empty(height, width), torch.empty(height, width)
+    for first, *others in _chains(rows, chained=True):
+        torch.mm(left[first].T, right[first], out=total)
+        for block in others:
+            torch.mm(left[block].T, right[block], out=product)
+            product.add_(total)
+            total.addmm_(left[block].T, right[block])
+            if not torch.equal(product.view(torch.int32), total.view(torch.int32)):
+                return False
+    return True
+
+
+def _uneven_numbers(rows: int, size: int) -> Tensor:
+    numbers = torch.arange(1, rows * size + 1, dtype=torch.float64)
+    return numbers.mul_(12.9898).sin_().mul_(3.7).float().reshape(rows, size)
 
 
 def add_rows(total: Tensor, values: Tensor, factors: Tensor) -> None:
     """Add the sum over rows of factor_i values_i to a flat float64 total."""
-    if length := even_length(len(values), BLOCK):
-        return _add_blocks(total, factors.reshape(-1, length, 1), values.reshape(-1, length, values.shape[1]))
-    for rows in _blocks(len(values)):
-        total.add_(torch.mv(values[rows].T, factors[rows]))
+    _add_blocks(total, factors[:, None], values)
 
 
 def _add_blocks(total: Tensor, left: Tensor, right: Tensor) -> None:
-    """Add left' right for all blocks, (blocks, rows, columns) each."""
-    total.add_(torch.bmm(left.transpose(1, 2), right).sum(0, dtype=torch.float64).flatten())
+    """Add left' right of every block, all that are of one length at once."""
+    length = _block_length(len(left))
+    whole = len(left) - len(left) % length
+    first, second = (side[:whole].reshape(-1, length, side.shape[1]) for side in (left, right))
+    total.add_(torch.bmm(first.transpose(1, 2), second).sum(0, dtype=torch.float64).flatten())
+    if whole < len(left):
+        total.add_(torch.mm(left[whole:].T, right[whole:]).flatten())
+
+
+def _block_length(rows: int) -> int:
+    """As few blocks of at most BLOCK rows as there can be, and these as even as they can be.
+
+    All parameters of a model are cut at the same slots. `block_error` needs that: one record touches two blocks of
+    every parameter, and if those held other records for other parameters, a record could put its norm where the error
+    of its own block is the largest, and more than BLOCK records would count.
+    """
+    return -(-rows // -(-rows // BLOCK))
 
 
 def _blocks(rows: int) -> list[slice]:
-    """Cut rows into as few blocks of at most BLOCK as there can be, and these as even as they can be."""
-    length = -(-rows // -(-rows // BLOCK))
-    return [slice(start, start + length) for start in range(0, rows, length)]
+    length = _block_length(rows)
+    return [slice(at, min(at + length, rows)) for at in range(0, rows, length)]
+
+
+def _chains(rows: int, chained: bool) -> list[list[slice]]:
+    """Put blocks into chains of at most CHAIN, as even as they can be, or of one where blocks may not be chained."""
+    blocks = _blocks(rows)
+    most = CHAIN if chained else 1
+    step = -(-len(blocks) // -(-len(blocks) // most))
+    return [blocks[at : at + step] for at in range(0, len(blocks), step)]
 
 
 def add_pairs(total: Tensor, left: Tensor, picked: Tensor, right: Tensor, factors: Tensor) -> None:
@@ -195,22 +292,64 @@ def _some_pairs(like: Tensor, left: Tensor, picked: Tensor, right: Tensor, facto
 # --- norms: Squared norms that are never below the true ones. ---
 
 
+def joint_squares_up(forms: Sequence[Form]) -> Tensor:
+    """Bound the squared norm of each row over several parameters together.
+
+    Gradients that are at hand row by row are measured at once. What a linear layer pairs with its inputs is, where
+    there is one position, the gradient of its bias as well: one norm serves both.
+    """
+    lefts = {_place(form.left): squares_up(form.left) for form in forms if isinstance(form, Outer)}
+    squares: list[Tensor] = []
+    rows: list[Tensor] = []
+    for form in forms:
+        if isinstance(form, Outer):
+            squares.append(form.squares_beside(lefts[_place(form.left)]))
+        elif isinstance(form, Pairs):
+            squares.append(form.squares_up())
+        elif (known := lefts.get(_place(form.values))) is not None:
+            squares.append(known)
+        else:
+            rows.append(form.values)
+    several = [*squares, _rows_up(rows)] if rows else squares
+    total = several[0].clone()
+    for more in several[1:]:
+        total += more
+    return total
+
+
+def _place(values: Tensor) -> tuple[object, ...]:
+    """Tell tensors apart that are not the same numbers in the same place of memory."""
+    return values.data_ptr(), values.shape, values.stride()
+
+
+def _rows_up(several: list[Tensor]) -> Tensor:
+    """Bound the squared norm of the rows of matrices side by side, with the factor of the longest chunk for all."""
+    cut = [part for values in several for part in _in_chunks(values)]
+    lengths = [torch.linalg.vector_norm(part, dim=2).numpy() for part in cut]
+    up, numbers = max(_up(part.shape[2]) for part in cut), sum(values.shape[1] for values in several)
+    # NumPy takes a third of the time that torch takes for short vectors.
+    squares = np.square(lengths[0] if len(lengths) == 1 else np.concatenate(lengths, 1), dtype=np.float64).sum(1)
+    squares *= up
+    squares += numbers * TINY
+    return torch.from_numpy(squares)
+
+
+def _in_chunks(values: Tensor) -> list[Tensor]:
+    """Cut the rows of a matrix into chunks that float32 may add up: (rows, chunks, length), twice if need be."""
+    size = values.shape[1]
+    length = size if size <= CHUNK else even_length(size, CHUNK)
+    if length:
+        return [torch.unflatten(values, 1, (-1, length))]
+    whole = size - size % CHUNK
+    return [torch.unflatten(values[:, :whole], 1, (-1, CHUNK)), values[:, None, whole:]]
+
+
 def squares_up(values: Tensor) -> Tensor:
     """Bound the squared norm of each row of a matrix from above, in float64.
 
     float32 adds up at most CHUNK squares, float64 the chunks. A square below the range of float32 is counted as TINY.
     """
-    size = values.shape[1]
-    length = size if size <= CHUNK else even_length(size, CHUNK)
-    if length:
-        return _chunks_up(values, length)
-    whole = size - size % CHUNK
-    return _chunks_up(values[:, :whole], CHUNK).add_(_chunks_up(values[:, whole:], size - whole))
-
-
-def _chunks_up(values: Tensor, length: int) -> Tensor:
-    lengths: Tensor = torch.linalg.vector_norm(torch.unflatten(values, 1, (-1, length)), dim=2)
-    return lengths.double().square_().sum(1).mul_(_up(length)).add_(values.shape[1] * TINY)
+    return _rows_up([values])
 
 
 @cache

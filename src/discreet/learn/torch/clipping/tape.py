@@ -14,14 +14,25 @@ from torch.utils._pytree import tree_flatten, tree_map_only
 
 from discreet.errors import Refused
 
-__all__ = ["LayerCall", "RunHook", "Tape", "owned", "tensors"]
+__all__ = [
+    "LayerCall",
+    "RowCopies",
+    "RunHook",
+    "Tape",
+    "autocast_now",
+    "one_row_each",
+    "owned",
+    "shared_by_rows",
+    "tensors",
+]
 
 
 @final
 class RunHook:
     """A hook of a run on its model. It holds rows of the batch, so it is never written with the model.
 
-    A deep copy of the model shares it, instead of a copy of those rows; it sees nothing there.
+    A deep copy of the model shares it, instead of a copy of those rows; it sees nothing there. In a model that is
+    pickled or saved whole, something that does nothing stands in its place.
     """
 
     def __init__(self, see: Callable[..., Any]) -> None:
@@ -36,19 +47,22 @@ class RunHook:
     @property
     def __name__(self) -> NoReturn:
         """torch.jit.script compiles hooks by their names; this one must not be compiled into a model."""
-        raise _kept_to_the_run("compiled")
+        raise Refused(
+            "a model that a private run is training cannot be compiled",
+            reason="the run's hooks on it hold rows of the batch",
+            way_out="do it after the last step, or after private.close()",
+        )
 
-    def __reduce__(self) -> NoReturn:
-        raise _kept_to_the_run("pickled or saved whole")
+    def __reduce__(self) -> tuple[type[_NoHook], tuple[()]]:
+        return _NoHook, ()
 
 
-def _kept_to_the_run(done: str) -> Refused:
-    return Refused(
-        f"a model that a private run is training cannot be {done}",
-        reason="the run's hooks on it hold rows of the batch",
-        way_out="torch.save(model.state_dict(), …) or private.export(…); or do it after the last step or after "
-        "private.close(). A file that torch.save had begun is incomplete: delete it",
-    )
+@final
+class _NoHook:
+    """What is left of a hook of a run in a model that was saved."""
+
+    def __call__(self, *_: object) -> None:
+        """Do nothing."""
 
 
 @final
@@ -64,6 +78,7 @@ class LayerCall:
     outputs: tuple[Tensor, ...]  # those that carry a gradient
     places: tuple[int, ...]  # of these among all that came out
     versions: tuple[tuple[Tensor, int], ...]  # of all that went in and came out: how often each was written to
+    copied: bool = False  # No layer ran: what came out are copies of a parameter, one for each row.
 
     @property
     def input(self) -> Tensor:
@@ -99,12 +114,17 @@ class Tape:
         self.calls: list[LayerCall] = []
         self._rows = rows
         self._paused = False
-        self._autocast = torch.is_autocast_enabled("cpu")
+        self._autocast = autocast_now()
         # First of all hooks: a hook of the user's may return something else than the layer computed.
         self._handles = [
             module.register_forward_hook(RunHook(self._hook(name, module, trained)), with_kwargs=True, prepend=True)
             for name, module in model.named_modules()
-            if (trained := owned(module))
+            if (trained := _of_the_layer(module))
+        ]
+        self._copies = [
+            RowCopies(module, rows, self._copier(name, module))
+            for name, module in model.named_modules()
+            if shared_by_rows(module)
         ]
 
     def clear(self) -> None:
@@ -115,6 +135,8 @@ class Tape:
         """Take the hooks off the model."""
         for handle in self._handles:
             handle.remove()
+        for copies in self._copies:
+            copies.close()
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -132,15 +154,26 @@ class Tape:
                 return output
             self._check_autocast()
             args, kwargs = _detached(args, kwargs)
-            if isinstance(module, nn.Embedding):
-                args, kwargs, output = _spread(args, kwargs, output, self._rows)
+            if (spread := one_row_each(module, output, self._rows)) is not output:
+                args, kwargs = _spread((args, kwargs), self._rows)
+                output = spread
             self._append(name, module, trained, args, kwargs, output)
             return output
 
         return record
 
+    def _copier(self, layer: str, module: nn.Module) -> Callable[[str, Tensor], Tensor]:
+        def record(name: str, copies: Tensor) -> Tensor:
+            if not self._paused:
+                own, versions = {name: owned(module)[name]}, ((copies, copies._version),)
+                call = LayerCall(f"{layer}.{name}", module, own, (), {}, (copies,), (0,), versions, copied=True)
+                self.calls.append(call)
+            return copies
+
+        return record
+
     def _check_autocast(self) -> None:
-        if torch.is_autocast_enabled("cpu") != self._autocast:
+        if autocast_now() != self._autocast:
             raise Refused(
                 "the model runs under torch.autocast now, and did not when it was made private, or the other way round",
                 reason="whether rows stay apart bit for bit was tried on other kernels",
@@ -152,8 +185,21 @@ class Tape:
         places = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad)
         if places:
             outputs = tuple(leaves[place] for place in places)
-            versions = tuple((tensor, tensor._version) for tensor in (*tensors((args, kwargs)), *outputs))
+            entered = args if not kwargs and _are_tensors(args) else tensors((args, kwargs))
+            versions = tuple((tensor, tensor._version) for tensor in (*entered, *outputs))
             self.calls.append(LayerCall(name, module, trained, args, kwargs, outputs, places, versions))
+
+
+def autocast_now() -> torch.dtype | None:
+    """Return in what floats layers compute under torch.autocast, or nothing where it is off."""
+    kind = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    if kind not in (None, torch.bfloat16):
+        raise Refused(
+            f"torch.autocast is set to {kind}",
+            reason="beside float32, layers were tried in bfloat16 only",
+            way_out='use torch.autocast("cpu", dtype=torch.bfloat16), or none',
+        )
+    return kind
 
 
 def owned(module: nn.Module) -> dict[str, nn.Parameter]:
@@ -176,10 +222,14 @@ def owned(module: nn.Module) -> dict[str, nn.Parameter]:
 
 def _detached(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Cut inputs off the graph; most layers have tensors only, which is quicker than a walk through nested ones."""
-    if not kwargs and all(isinstance(each, Tensor) for each in args):
+    if not kwargs and _are_tensors(args):
         return tuple(each.detach() for each in args), kwargs
     cut: tuple[tuple[Any, ...], dict[str, Any]] = tree_map_only(Tensor, Tensor.detach, (args, kwargs))
     return cut
+
+
+def _are_tensors(args: tuple[Any, ...]) -> bool:
+    return all(isinstance(each, Tensor) for each in args)
 
 
 def tensors(tree: Any) -> list[Tensor]:
@@ -188,12 +238,69 @@ def tensors(tree: Any) -> list[Tensor]:
     return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
 
 
-def _spread(args: Any, kwargs: Any, output: Tensor, rows: int) -> tuple[Any, Any, Tensor]:
+def one_row_each(module: nn.Module, output: Any, rows: int) -> Any:
     """Give every row its own copy of an embedding that was looked up once for all (positions, say).
 
     The gradient of one shared copy is a sum over rows, and no row's part can be told from it.
     """
-    if output.shape[0] != 1 or rows == 1:
-        return args, kwargs, output
-    args, kwargs = tree_map_only(Tensor, lambda leaf: leaf.expand(rows, *leaf.shape[1:]), (args, kwargs))
-    return args, kwargs, output.expand(rows, *output.shape[1:])
+    if not isinstance(module, nn.Embedding) or output.shape[0] != 1 or rows == 1:
+        return output
+    return _spread(output, rows)
+
+
+def _spread(tree: Any, rows: int) -> Any:
+    return tree_map_only(Tensor, lambda leaf: leaf.expand(rows, *leaf.shape[1:]), tree)
+
+
+def shared_by_rows(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return trainable parameters of (1, ..., ...) that a module of somebody's own uses for all rows of a batch.
+
+    Class tokens and positions are such. Weights of torch's layers, and of layers derived from these, are not.
+    """
+    homes = (kind.__module__ for kind in type(module).__mro__ if kind not in (nn.Module, object))
+    if is_parametrized(module) or hasattr(module, "gives_copies") or any(home.startswith("torch.") for home in homes):
+        return {}
+    own = module.named_parameters(recurse=False, remove_duplicate=False)
+    return {name: value for name, value in own if value.requires_grad and value.dim() >= 3 and len(value) == 1}
+
+
+def _of_the_layer(module: nn.Module) -> dict[str, nn.Parameter]:
+    """Return what a layer owns and uses by itself: all but what is copied for each row."""
+    copied = shared_by_rows(module)
+    return {name: value for name, value in owned(module).items() if name not in copied}
+
+
+@final
+class RowCopies:
+    """While a module runs, its parameters of (1, ..., ...) look like one copy for each row of the batch.
+
+    Where such a parameter is broadcast against the batch, which is what it is made for, nothing else changes, and each
+    row has a gradient of its own. An attribute hides the parameter meanwhile; the parameter itself stays where it is.
+    """
+
+    def __init__(self, module: nn.Module, rows: int, record: Callable[[str, Tensor], Tensor]) -> None:
+        self._module, self._rows, self._record = module, rows, record
+        self._handles = [
+            module.register_forward_pre_hook(RunHook(self._show), with_kwargs=True),
+            module.register_forward_hook(RunHook(self._hide), prepend=True, always_call=True),
+        ]
+
+    def close(self) -> None:
+        """Take the hooks off the module."""
+        self._hide(self._module)
+        for handle in self._handles:
+            handle.remove()
+
+    def _show(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self._hide(module)  # What an interrupted pass may have left.
+        given = tensors((args, kwargs))
+        if module is not self._module or not torch.is_grad_enabled() or not given or given[0].dim() == 0:
+            return
+        if len(given[0]) == self._rows:  # Not where the user tries the model on a few rows.
+            for name, value in shared_by_rows(module).items():
+                copies = value.expand(self._rows, *value.shape[1:])
+                module.__dict__[name] = self._record(name, copies)
+
+    def _hide(self, module: nn.Module, *_: object) -> None:
+        for name in shared_by_rows(self._module):
+            module.__dict__.pop(name, None)

@@ -176,6 +176,8 @@ class Constant(nn.Module):
     parameter and has layers inside is run again row by row, which this spares.
     """
 
+    gives_copies = True  # So nobody else does; see `shared_by_rows`.
+
     def __init__(self, value: Tensor) -> None:
         super().__init__()
         self.value: Tensor = value

@@ -19,7 +19,7 @@ from torch.nn.utils.weight_norm import WeightNorm
 
 from discreet.errors import Refused
 from discreet.learn.torch.clipping.layer_rules import has_rule
-from discreet.learn.torch.clipping.tape import owned
+from discreet.learn.torch.clipping.tape import owned, shared_by_rows
 
 __all__ = [
     "DROPOUTS",
@@ -29,6 +29,7 @@ __all__ = [
     "LayerReport",
     "LayerTrouble",
     "groups_for",
+    "is_frozen_norm",
     "keeps_buffers",
     "trouble_of",
 ]
@@ -157,7 +158,8 @@ def _handling(module: nn.Module, trained: bool) -> Handling:
         return "replaced"
     if not trained:
         return "frozen"
-    return "book-keeping" if has_rule(module) else "fallback"
+    copied = owned(module).keys() <= shared_by_rows(module).keys()
+    return "book-keeping" if copied or has_rule(module) else "fallback"
 
 
 # One fused function hides what their weights are multiplied by; `prepare` builds them from Linear cells.
@@ -204,13 +206,21 @@ def _lazy(module: nn.Module) -> LayerTrouble | None:
 
 
 def _batch_norm(module: nn.Module) -> LayerTrouble | None:
-    if not isinstance(module, _BatchNorm):
+    if not isinstance(module, _BatchNorm) or is_frozen_norm(module):
         return None
     channels = module.num_features
     return LayerTrouble(
         "it mixes the rows of a batch: what one row gets depends on all others",
-        f"replace {type(module).__name__}({channels}) by GroupNorm({groups_for(channels)}, {channels}): {_BY_FIX}",
+        f"replace {type(module).__name__}({channels}) by GroupNorm({groups_for(channels)}, {channels}): {_BY_FIX}; or, "
+        "if its statistics are of public rows, freeze it: eval() and requires_grad_(False) on it",
     )
+
+
+def is_frozen_norm(module: nn.Module) -> bool:
+    """Whether a BatchNorm only applies statistics that it has, to each row alike, and neither they nor it learn."""
+    if not isinstance(module, _BatchNorm) or module.training or module.running_mean is None:
+        return False
+    return not any(p.requires_grad for p in module.parameters())
 
 
 def _running_instance_norm(module: nn.Module) -> LayerTrouble | None:

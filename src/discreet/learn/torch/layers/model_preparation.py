@@ -16,7 +16,14 @@ from torch.nn.utils.weight_norm import WeightNorm
 
 from discreet.errors import Refused
 from discreet.learn.torch.layers.attention import Attention
-from discreet.learn.torch.layers.layer_report import DROPOUTS, FUSED, LayerReport, groups_for, keeps_buffers
+from discreet.learn.torch.layers.layer_report import (
+    DROPOUTS,
+    FUSED,
+    LayerReport,
+    groups_for,
+    is_frozen_norm,
+    keeps_buffers,
+)
 from discreet.learn.torch.layers.recurrent import Recurrent, RecurrentCell
 from discreet.learn.torch.layers.secret_draws import SecretDropout
 
@@ -162,7 +169,8 @@ def _maker(module: nn.Module) -> Callable[[Any], nn.Module]:
 def fix(model: nn.Module) -> tuple[str, ...]:
     """Mend in place what can be mended without asking, and return what was done, line by line.
 
-    BatchNorm becomes GroupNorm with the same weight and bias (the very same parameters); InstanceNorm forgets its
+    BatchNorm becomes GroupNorm with the same weight and bias (the very same parameters), unless it is frozen and in
+    evaluation mode, where it treats each row alike; InstanceNorm forgets its
     running statistics; spectral_norm and its kin are removed and leave the weight they last computed, which is a *new*
     parameter: build the optimizer after that. The model computes something else than before, so fix it before training,
     not after.
@@ -174,7 +182,7 @@ def _norms(model: nn.Module) -> Iterator[str]:
     made: dict[int, nn.GroupNorm] = {}
     for path, parent in list(model.named_modules()):
         for name, child in list(parent.named_children()):
-            if not isinstance(child, _BatchNorm) or isinstance(child, LazyModuleMixin):
+            if not isinstance(child, _BatchNorm) or isinstance(child, LazyModuleMixin) or is_frozen_norm(child):
                 continue
             new = made.setdefault(id(child), _group_norm(child))
             setattr(parent, name, new)

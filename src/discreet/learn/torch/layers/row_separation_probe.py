@@ -12,7 +12,22 @@ from torch import Tensor, nn
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.layers.made_up_rows import KINDS, Loss, MadeUp, Tree, WatchedRun, bits, mapped, tensors, watch
+from discreet.learn.torch.clipping.tape import autocast_now, shared_by_rows
+from discreet.learn.torch.layers.made_up_rows import (
+    KINDS,
+    Loss,
+    MadeUp,
+    Tree,
+    WatchedRun,
+    bits,
+    losses_of,
+    mapped,
+    said_once,
+    tensors,
+    watch,
+    watch_loss,
+)
+from discreet.learn.torch.layers.whole_number_levels import Levels, candidates, found_levels
 
 __all__ = [
     "MODE",
@@ -22,6 +37,7 @@ __all__ = [
     "by_place",
     "cannot_run",
     "coupled",
+    "not_shared",
     "only_rounding",
     "probe",
     "remembers",
@@ -51,7 +67,7 @@ def cannot_run(error: BaseException) -> Refused:
     return Refused(
         "the model or its loss could not run on made-up rows",
         reason=f"it raised {type(error).__name__}: {_first_line(error)} (made-up floats are between 0 and 1, whole "
-        "numbers 0 or 1)",
+        "numbers 0 or 1 at first)",
         way_out=f"{wide}fix the model; {_PUBLIC_ROWS}",
     )
 
@@ -167,6 +183,14 @@ def remembers(path: str, what: str) -> Refused:
     )
 
 
+def not_shared(names: list[str]) -> Refused:
+    return Refused(
+        f"{', '.join(names)}: with one copy for each row of the batch the model computes something else",
+        reason="a parameter of (1, …, …) is taken for one that is added to, multiplied with or put beside every row",
+        way_out="use it so; or hold it in discreet.learn.torch.layers.Constant and call that with the batch",
+    )
+
+
 def only_rounding(first: Tensor, second: Tensor) -> bool:
     """Whether two tensors that should be equal differ by no more than rounding does."""
     if not first.is_floating_point():
@@ -196,6 +220,8 @@ def require_alike(first: WatchedRun, second: WatchedRun) -> None:
         )
 
 
+Run = Callable[[Tree], WatchedRun]
+
 # What torch, a model or a loss raises when it cannot take some rows.
 _FAILURES = (RuntimeError, IndexError, ValueError, TypeError, KeyError, AttributeError, AssertionError)
 
@@ -209,7 +235,7 @@ class Probed:
     physical_batch: int
     modes: tuple[bool, ...]
     threads: int
-    autocast: bool
+    autocast: torch.dtype | None
 
     def require(self, model: nn.Module) -> None:
         """Refuse if the model would now run otherwise than it was tried."""
@@ -222,9 +248,9 @@ class Probed:
             )
 
 
-def _surroundings(model: nn.Module) -> tuple[tuple[bool, ...], int, bool]:
+def _surroundings(model: nn.Module) -> tuple[tuple[bool, ...], int, torch.dtype | None]:
     modes = tuple(module.training for module in model.modules())
-    return modes, torch.get_num_threads(), torch.is_autocast_enabled("cpu")
+    return modes, torch.get_num_threads(), autocast_now()
 
 
 def probe(model: nn.Module, loss: Loss, example: Tree, physical_batch: int, *, public: Tree | None = None) -> Probed:
@@ -242,6 +268,9 @@ def probe(model: nn.Module, loss: Loss, example: Tree, physical_batch: int, *, p
     base = trial.first()
     trial.again(base)
     trial.companions(base)
+    trial.blanks(base)
+    trial.whole_numbers(base)
+    trial.copies(base)
     trial.gradients(base)
     trial.slots(base)
     layers = tuple(dict.fromkeys(call.path for call in base.calls))
@@ -256,8 +285,8 @@ class _ProbeTrial:
     made_up: MadeUp
     size: int
 
-    def run(self, batch: Tree, masks: Tensor | None = None) -> WatchedRun:
-        return watch(self.model, self.loss, batch, torch.ones(self.size) if masks is None else masks)
+    def run(self, batch: Tree, masks: Tensor | None = None, blank: Tensor | None = None) -> WatchedRun:
+        return watch(self.model, self.loss, batch, torch.ones(self.size) if masks is None else masks, blank=blank)
 
     def first(self) -> WatchedRun:
         """One loss a row, one row of each output a row of the batch, and nothing changed by running."""
@@ -285,7 +314,10 @@ class _ProbeTrial:
         targets = [call.output for call in base.calls if call.output.requires_grad]
         paths = [call.path for call in base.calls if call.output.requires_grad]
         for chosen in self._halves():
-            found = torch.autograd.grad(base.losses[chosen].sum(), targets, allow_unused=True, retain_graph=True)
+            # Not a number passes where a one would be multiplied by a weight that is zero so far, as a new head's is.
+            weights = torch.zeros_like(base.losses).masked_fill(chosen, float("nan"))
+            with torch.autocast("cpu", enabled=False):
+                found = torch.autograd.grad(base.losses, targets, weights, allow_unused=True, retain_graph=True)
             for path, gradient in zip(paths, found, strict=True):
                 if gradient is not None and bool((gradient[~chosen] != 0).any()):
                     raise coupled(path, "its gradient")
@@ -301,6 +333,90 @@ class _ProbeTrial:
                 raise stops() from error
             slots = chosen.nonzero().flatten()
             self._same(base, run, coupled, slots, slots)
+
+    def blanks(self, base: WatchedRun) -> None:
+        """Companions of whole numbers cannot be not a number themselves, so what is looked up for them is.
+
+        So are their copies of what all rows share: a row that uses another one's copy would clip for both of them.
+        """
+        for chosen in self._halves():
+            try:
+                run = self.run(base.batch, blank=~chosen)
+            except _FAILURES as error:
+                raise stops() from error
+            slots = chosen.nonzero().flatten()
+            self._same(base, run, coupled, slots, slots)
+
+    def whole_numbers(self, base: WatchedRun) -> None:
+        """All rows as full of some number, or as free of it, as they come, and then companions that are not.
+
+        `mask.all()`, a cut to the longest row and a mean over the rows that have a label look at the whole batch.
+        """
+        if self.made_up.public is not None:
+            self._known_ends(base)
+        named, sizes = candidates(self.model, self.loss)
+        x, y = base.batch
+        inputs = found_levels(x, named, sizes, lambda some: self._takes((some, y)), target=False)
+        self._level_by_level(base, [*inputs, *(None for _ in tensors(y))], self.run)
+        self._targets(base, named, sizes)
+
+    def _targets(self, base: WatchedRun, named: set[int], sizes: set[int]) -> None:
+        x, y = base.batch
+        run = self._loss_run(base)
+        targets = found_levels(y, named, sizes, lambda some: self._takes((x, some), run), target=True)
+        self._level_by_level(base, [*(None for _ in tensors(x)), *targets], run)
+
+    def _loss_run(self, base: WatchedRun) -> Run:
+        """Run the loss alone, on what the model said of the same rows; all of it where the loss needs more."""
+        try:
+            said = said_once(self.model, base.batch[0], self.size)
+            if watch_loss(self.loss, said, base.batch).calls:
+                return lambda batch: watch_loss(self.loss, said, batch)
+        except _FAILURES:
+            pass
+        return self.run
+
+    def _level_by_level(self, base: WatchedRun, levels: list[Levels | None], run: Run) -> None:
+        for turn in range(max((len(each.values) for each in levels if each is not None), default=0)):
+            for kinds in ((Levels.ends, Levels.none), (Levels.none, Levels.ends), (Levels.all, Levels.none)):
+                rows, others = (_with_levels(base.batch, levels, turn, kind) for kind in kinds)
+                try:
+                    plain = run(rows)
+                except _FAILURES:
+                    continue  # Not all that it takes may be taken together.
+                if bool(plain.losses.isfinite().all()):
+                    self._mixed_alike(plain, others, run)
+
+    def _known_ends(self, base: WatchedRun) -> None:
+        """The highest and the lowest numbers of public rows."""
+        for highest in (True, False):
+            self._mixed_alike(self.run(self.made_up.alike(base.batch, highest=highest)), base.batch, self.run)
+
+    def _mixed_alike(self, plain: WatchedRun, others: Tree, run: Run) -> None:
+        """Half of the rows stay as they were, and the others change."""
+        for chosen in list(self._halves())[:1]:
+            slots = chosen.nonzero().flatten()
+            try:
+                mixed = run(mapped(lambda row, other, keep=chosen: _mixed(row, other, keep), plain.batch, others))
+            except _FAILURES as error:
+                raise stops() from error
+            self._same(plain, mixed, coupled, slots, slots)
+
+    def _takes(self, batch: Tree, run: Run | None = None) -> bool:
+        """Whether model and loss run on these rows, and give numbers."""
+        try:
+            losses = losses_of(self.model, self.loss, batch, self.size) if run is None else run(batch).losses
+        except _FAILURES:
+            return False
+        return bool(losses.isfinite().all())
+
+    def copies(self, base: WatchedRun) -> None:
+        """What all rows share must mean the same when each row has a copy of its own."""
+        shared = [f"{path}.{name}" for path, part in self.model.named_modules() for name in shared_by_rows(part)]
+        if shared:
+            plain = watch(self.model, self.loss, base.batch, torch.ones(self.size), copied=False).losses
+            if plain.shape != base.losses.shape or not only_rounding(base.losses, plain):
+                raise not_shared(shared)
 
     def slots(self, base: WatchedRun) -> None:
         """The rows in other places, and one row in all places."""
@@ -349,6 +465,17 @@ class _ProbeTrial:
 
 def _mixed(row: Tensor, other: Tensor, keep: Tensor) -> Tensor:
     return torch.where(keep.reshape(-1, *(1,) * (row.dim() - 1)), row, other)
+
+
+def _with_levels(batch: Tree, levels: list[Levels | None], turn: int, kind: Callable[..., Tensor]) -> Tree:
+    """The batch with other whole numbers where there are levels."""
+    each = iter(levels)
+
+    def changed(leaf: Tensor) -> Tensor:
+        level = next(each)
+        return leaf if level is None else kind(level, leaf, turn)
+
+    return mapped(changed, batch)
 
 
 def _masks(chosen: Tensor) -> Tensor:

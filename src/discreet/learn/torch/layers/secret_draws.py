@@ -8,22 +8,34 @@ it would meet another known mask there, and the sum would change by more than on
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from fractions import Fraction
-from functools import cache
-from typing import final
+from functools import cache, partial
+from typing import Any, final
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+from torch.utils.hooks import RemovableHandle
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
+from discreet.learn.torch.clipping.tape import RunHook
 
-__all__ = ["SecretDropout", "SecretNormal", "drop", "known_masks", "known_rows", "require_first_run"]
+__all__ = [
+    "SecretDropout",
+    "SecretFunctions",
+    "SecretNormal",
+    "drop",
+    "known_masks",
+    "known_rows",
+    "require_first_run",
+]
 
 _known: ContextVar[Tensor | None] = ContextVar("known", default=None)
 
@@ -70,8 +82,9 @@ def known_rows(x: Tensor) -> Tensor | None:
 
 def require_first_run(x: Tensor) -> None:
     """Coins are drawn once: a layer that is run again, row by row or in a backward pass, would meet other ones."""
-    again = torch._C._functorch.is_functorch_wrapped_tensor(x)
-    if again or torch._C._current_graph_task_id() != -1:
+    again = torch._C._functorch.is_functorch_wrapped_tensor(x) or torch._C._current_graph_task_id() != -1
+    # What is checkpointed saves by hooks, and is run again when gradients are wanted.
+    if again or torch._C._autograd._top_saved_tensors_default_hooks(True) is not None:
         raise Refused(
             "dropout or noise would be drawn a second time for the same rows",
             reason="it lies inside a checkpointed part, or inside a module that owns parameters directly and so is run "
@@ -96,6 +109,111 @@ class SecretDropout(nn.Module):
 
     def extra_repr(self) -> str:
         return f"p={self.p}"
+
+
+# --- secret_functions ---
+# Dropout that a forward calls as a function, by itself or inside of attention, draws from the secure source too.
+
+
+@final
+class SecretFunctions:
+    """Until it is closed, functions that would drop by torch's generator while the model runs drop by secret coins.
+
+    Only what runs inside of the model is meant: a loss that draws is still refused.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self._mode, self._depth = _SecretMode(), 0
+        self._handles: list[RemovableHandle] = []
+        if any(map(_may_call_functions, model.modules())):
+            self._handles = [
+                model.register_forward_pre_hook(RunHook(self._enter), prepend=True),
+                model.register_forward_hook(RunHook(self._leave), always_call=True),
+            ]
+
+    def close(self) -> None:
+        """Take the hooks off the model; a run that was interrupted inside of the model is left as well."""
+        for handle in self._handles:
+            handle.remove()
+        self._depth = min(self._depth, 1)
+        self._leave()
+
+    def _enter(self, *_: object) -> None:
+        self._depth += 1
+        if self._depth == 1:
+            self._mode.__enter__()  # type: ignore[no-untyped-call]
+
+    def _leave(self, *_: object) -> None:
+        if self._depth == 1:
+            self._mode.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        self._depth = max(0, self._depth - 1)
+
+
+def _may_call_functions(module: nn.Module) -> bool:
+    """Layers of torch that draw are replaced or refused by their type; a mode that has nothing to see costs time."""
+    own = not type(module).__module__.startswith(("torch.nn.", "discreet."))
+    return own or "forward" in vars(module)
+
+
+class _SecretMode(TorchFunctionMode):
+    """Sees every function of torch that is called, and puts ours in the place of those that draw masks."""
+
+    def __torch_function__(
+        self, function: Callable[..., Any], _types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        return _SECRET.get(function, function)(*args, **(kwargs or {}))
+
+
+def _dropped(
+    input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, dimensions: int | None = None
+) -> Tensor:
+    left = drop(input, p, training, dimensions)
+    return input.copy_(left) if inplace and left is not input else left
+
+
+def _attended(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """Attention as torch defines it, with coins of ours on its weights.
+
+    A mask that hides nothing changes no bit of a row: whether there is one may follow from all rows of a batch.
+    """
+    if not dropout_p:
+        return functional.scaled_dot_product_attention(
+            query, key, value, attn_mask, is_causal=is_causal, scale=scale, enable_gqa=enable_gqa
+        )
+    if enable_gqa:
+        key, value = (part.repeat_interleave(query.shape[-3] // part.shape[-3], -3) for part in (key, value))
+    scores = (query * (scale if scale is not None else query.shape[-1] ** -0.5)) @ key.transpose(-2, -1)
+    if is_causal:
+        scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)
+    if attn_mask is not None:
+        hidden = attn_mask.dtype is torch.bool
+        scores = scores.masked_fill(~attn_mask, -torch.inf) if hidden else scores + attn_mask
+    return drop(_weights(scores), dropout_p, True).to(value.dtype) @ value
+
+
+def _weights(scores: Tensor) -> Tensor:
+    """Softmax, and zeros where every key is hidden, as in torch."""
+    nothing = scores.detach().amax(-1, keepdim=True) == -torch.inf
+    return scores.masked_fill(nothing, 0.0).softmax(-1).masked_fill(nothing, 0.0)
+
+
+_SECRET: Mapping[Callable[..., Any], Callable[..., Any]] = {
+    functional.dropout: _dropped,
+    torch.dropout: _dropped,
+    functional.dropout1d: partial(_dropped, dimensions=2),
+    functional.dropout2d: partial(_dropped, dimensions=2),
+    functional.dropout3d: partial(_dropped, dimensions=2),
+    functional.scaled_dot_product_attention: _attended,
+}
 
 
 # --- secret_normal: Normal numbers that a model draws for each row while it learns, from the secure source. ---
