@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from benchmarks.bench_synth_auto import tables
 from benchmarks.environments import ROOT
 from benchmarks.limited import Limits, run_limited
 from benchmarks.marginal_distances import mean_distances
+from benchmarks.results import Results
 from benchmarks.synth_sets import Coded, keep, kept
 
 WIDE = Limits(seconds=60, gigabytes=4)
@@ -37,6 +40,19 @@ def test_large_marginals_are_left_out():
     rows = np.array([[0, 0, 0], [999, 999, 1]])
     other = np.array([[0, 999, 0], [999, 0, 1]])  # Of three pairs, two differ; one of these has a million cells.
     assert mean_distances(rows, other, (1000, 1000, 2))["tvd2"] == pytest.approx(0.5)
+
+
+def test_what_is_hard_in_one_way_is_shown_below_the_tables_where_it_was_measured():
+    none = Results("synth_auto", quick=True, commit="", machine="", versions={}, rows=[], failures={})
+    assert len(tables(none)) == 1
+    rows = [
+        {"reach": "label", "epsilon": "1", "runs": 1, "real": 0.6, "without": 0.5, "with": 0.595},
+        {"reach": "values", "epsilon": "1", "runs": 1, "found": 12.0, "listed": 50},
+        {"reach": "columns", "columns": 45, "rows": 8000, "cpu": 41.0},
+    ]
+    shown = tables(replace(none, rows=rows))[1].rows
+    assert [row[-1] for row in shown] == ["yes", "", "no"]
+    assert shown[0][2:5] == ("0.595", "0.500", "0.600")
 
 
 def test_rows_and_costs_of_a_script_are_told():

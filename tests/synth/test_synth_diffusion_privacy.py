@@ -101,7 +101,7 @@ def share(row: Tensor, draws: int, *, clipped_by_draw: bool = False) -> float:
     inside[5] = True
     for _ in range(draws if clipped_by_draw else 1):
         sums.add(model(row.expand(SLOTS, 9), torch.zeros(SLOTS, dtype=torch.int64)), inside)
-    return float((sums.take() * GRID).norm())
+    return float(np.linalg.norm(sums.take().whole() * GRID))
 
 
 class TestSums:
@@ -173,9 +173,9 @@ class Kept:
     def __init__(self, noise: Any) -> None:
         self.noise, self.released_sums = noise, []
 
-    def released(self, total: Any) -> Any:
-        found = self.noise.released(total)
-        self.released_sums.append(found)
+    def released(self, total: Any, unit: float) -> Any:
+        found = self.noise.released(total, unit)
+        self.released_sums.append(found / unit)
         return found
 
     def close(self) -> None:

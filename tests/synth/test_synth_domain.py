@@ -271,3 +271,84 @@ def test_one_value_does_not_change_how_truth_values_of_a_frame_are_read(column: 
             return Coder(Domain({"x": column})).codes(session_table(session, "people")).ravel().tolist()[:4]
 
     assert codes([True, False, True, False]) == codes([True, False, True, False, other])
+
+
+# --- proposals, from what is public ---
+
+
+PUBLIC = {
+    "age": [3, 40, 88] * 20,
+    "score": [0.013, 2.5, 7.9] * 20,
+    "sex": ["f", "m", None] * 20,
+    "name": [f"person {place}" for place in range(60)],
+    "day": [date(2024, 3, 1), date(2025, 2, 2), date(2025, 1, 1)] * 20,
+    "member": [True, False, True] * 20,
+    "place": ["01234", "99999", "55555"] * 20,
+}
+PROPOSED = {
+    "age": Numeric(0, 90, whole=True),
+    "score": Numeric(0, 8),
+    "sex": Category(["f", "m"], other=True, null=True),
+    "day": Numeric.dates(date(2024, 1, 1), date(2025, 12, 31)),
+    "member": Category([False, True]),
+    "place": Category(["01234", "55555", "99999"], other=True),
+}
+
+
+@pytest.mark.parametrize("kind", [dict, pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_domain_is_proposed_from_public_rows_whatever_holds_them(kind: Any) -> None:
+    """Names are left out; bounds are round numbers beyond what is there, and whoever knows better says so."""
+    assert Domain.propose(public_sample=kind(PUBLIC)).columns == PROPOSED
+    said = Domain.propose(
+        public_sample=kind(PUBLIC), bounds={"age": (0, 120), "day": (date(2020, 1, 1), date(2030, 1, 1))}
+    )
+    assert said.columns["age"] == Numeric(0, 120, whole=True)
+    assert said.columns["day"] == Numeric.dates(date(2020, 1, 1), date(2030, 1, 1))
+    many = {"town": [f"town {place % 70}" for place in range(200)], "few": [place % 5 for place in range(200)]}
+    assert Domain.propose(public_sample=kind(many)).columns == {
+        "town": Category.unlisted(),
+        "few": Numeric(0, 5, whole=True, bins=6),
+    }
+
+
+def test_a_domain_is_proposed_from_a_schema_by_types_alone() -> None:
+    types = {"age": "int64", "score": "double", "sex": "string", "member": "bool", "day": "date32"}
+    bounds = {"age": (0, 9), "score": (0, 1), "day": (date(2025, 1, 1), date(2025, 12, 31))}
+    whole = pa.schema([pa.field(name, pa.type_for_alias(kind), nullable=False) for name, kind in types.items()])
+    for schema, null in ((types, True), (whole, False)):
+        assert Domain.propose(schema=schema, bounds=bounds).columns == {
+            "age": Numeric(0, 9, whole=True, bins=10, null=null),
+            "score": Numeric(0, 1, null=null),
+            "sex": Category.unlisted(null=null),
+            "member": Category([False, True], null=null),
+            "day": Numeric.dates(date(2025, 1, 1), date(2025, 12, 31), null=null),
+        }
+
+
+def test_a_domain_is_never_proposed_from_private_rows() -> None:
+    columns = {"c": dp.categories(["a", "b"])}
+    budget = dp.Budget(epsilon=1, delta=1e-6)
+    table = pa.table({"c": ["a", CANARY]})
+    session = dp.Session(table, unit="row", budget=budget, columns=columns, ledger="memory", dataset="d", principal="p")
+    for private in (session, session_table(session, "d")):
+        with pytest.raises(dp.Refused, match="never proposed from private rows") as refused:
+            Domain.propose(public_sample=private)
+        assert CANARY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({}, "one of them"),
+        ({"schema": {"a": "bool"}, "public_sample": {"a": [1]}}, "one of them"),
+        ({"schema": {"a": "int64"}}, "how far 'a' can go"),
+        ({"schema": {"a": "wide"}}, "not known"),
+        ({"schema": {"a": "binary"}}, "no synthetic table has"),
+        ({"schema": 3}, "schema must be"),
+        ({"public_sample": {"a": [1]}, "bounds": {"b": (0, 1)}}, "bounds must name"),
+        ({"public_sample": {"a": [None]}}, "no column"),
+    ],
+)
+def test_what_cannot_be_proposed_is_said(asked: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        Domain.propose(**asked)

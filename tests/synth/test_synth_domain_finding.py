@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement, product
@@ -17,13 +18,15 @@ import discreet as dp
 from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.balls import ball, bounds
 from discreet.frames.column import Column
+from discreet.lab import verify
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.quantile import Quantile
-from discreet.privacy import ApproxDP, Relation, epsilon
+from discreet.privacy import GDP, ApproxDP, Composed, Relation, epsilon, gdp_mu, outcomes
 from discreet.synth import Category, Domain, Numeric
 from discreet.synth.domain.coding import CellSearch, Coder, QuantileBins, TableRows
 from discreet.synth.domain.source_tables import table_of
 from discreet.synth.method import Terms
+from discreet.synth.tables.mst import MST
 
 Law: TypeAlias = dict[frozenset[int], float]
 OPEN = Domain({"n": Numeric(0, 1000, bins="quantiles", null=True), "c": Category.unlisted(most=3, null=True)})
@@ -155,6 +158,139 @@ def test_what_is_open_cannot_be_counted_and_rules_need_cells() -> None:
         Domain(OPEN.columns, impossible=[{"c": "a"}])
     with pytest.raises(dp.InvalidParameter, match="quantiles"):
         Domain(OPEN.columns, impossible=[{"n": 3}])
+
+
+# --- in Gaussian privacy, where the method's price is one ---
+
+
+TEXTS = Domain({"c": Category.unlisted(), "d": Category.unlisted()})
+ROWS = (("a", "x"), ("b", "y"))
+AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
+LARGE, SMALL = Fraction(8), Fraction(1, 50)  # mu^2
+FEW, MANY = (0, 1), (7, 8)  # rows: below all thresholds, and above those of little noise
+
+
+def gaussian(relation: Relation, mu_squared: Fraction, delta: Fraction = Fraction(1, 20)) -> CellSearch:
+    return CellSearch(domain=TEXTS, delta=delta, relation=relation, mu_squared=mu_squared)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What is counted in two columns, of which values that nobody listed are found; more than is shown of them."""
+
+    finding: CellSearch
+    claimed: CellSearch
+    symmetric: bool = True
+
+    @property
+    def relation(self) -> Relation:
+        return self.claimed.relation
+
+    @property
+    def event(self) -> Any:
+        return self.claimed.event
+
+    def distribution(self, world: tuple[tuple[str, str], ...]) -> outcomes.Outcomes:
+        histogram = self.finding.histogram
+        return outcomes.product(*(histogram.distribution([row[place] for row in world]) for place in range(2)))
+
+    def checked(self, sizes: tuple[int, ...]) -> Any:
+        return verify.check(self, verify.worlds(ROWS, sizes), relation=self.relation, epsilons=[0, 1, 3])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("relation", Relation)
+@pytest.mark.parametrize(("mu_squared", "sizes"), [(LARGE, MANY), (LARGE, FEW), (SMALL, FEW)])
+def test_the_gaussian_price_of_values_dominates_brute_force(
+    relation: Relation, mu_squared: Fraction, sizes: tuple[int, ...]
+) -> None:
+    right = gaussian(relation, mu_squared)
+    report = Found(right, right).checked(sizes)
+    assert report.holds, report
+
+
+MUTANTS = {
+    "every column has the whole delta": (Found(gaussian(AR, SMALL, Fraction(1, 10)), gaussian(AR, SMALL)), FEW),
+    "every column has the whole mu^2": (Found(gaussian(AR, 2 * LARGE), gaussian(AR, LARGE)), MANY),
+    "noise of the other relation": (Found(gaussian(AR, LARGE), gaussian(RO, LARGE)), MANY),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_wrong_share_of_what_is_found_is_refuted(name: str) -> None:
+    wrong, sizes = MUTANTS[name]
+    report = wrong.checked(sizes)
+    assert report.violated, report
+
+
+@pytest.mark.parametrize("relation", Relation)
+def test_finding_and_fitting_add_up_to_what_was_asked_in_gaussian_privacy(
+    relation: Relation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of mu^2, and of delta: noise that has the whole of either in each of them would spend more than is charged."""
+    spent: list[Any] = []
+    settled, planned = CellSearch.settled, MST.plan
+
+    def find(finding: CellSearch, rows: TableRows) -> Domain:
+        spent.append(finding.event)
+        return settled(finding, rows)
+
+    def plan(method: MST, terms: Terms[Domain]) -> Any:
+        made = planned(method, terms)
+        spent.append(made.event)
+        return made
+
+    table = {"n": [1] * 50, "c": ["a"] * 50}
+    chosen = dp.synth.plan(table, "mst", domain=OPEN, epsilon=4, delta=1e-6, relation=relation)
+    monkeypatch.setattr(CellSearch, "settled", find)
+    monkeypatch.setattr(MST, "plan", plan)
+    chosen.fit(progress=False)
+    found, fitted = spent
+    whole = Composed([found, fitted])
+    assert epsilon(whole, Fraction(1, 10**6), relation=relation) <= chosen.promise.epsilon <= 4
+    assert chosen.promise.epsilon > 3.999
+    # The bins of numbers and the thresholds together spend what the event of finding says, and not more.
+    finding = CellSearch(domain=OPEN, delta=Fraction(1, 10**7), relation=relation, mu_squared=Fraction(1, 2))
+    medians = QuantileBins(column=Numeric(0, 9, bins="quantiles"), epsilon=finding._of_medians, relation=relation)
+    counts = finding.histogram.event
+    assert gdp_mu(medians.event) ** 2 <= 0.25
+    assert gdp_mu(counts.events[0]) ** 2 <= 0.25 * (1 + 1e-12)
+    assert counts.events[1] == ApproxDP(0, Fraction(1, 10**7))
+
+
+def test_bins_alone_take_nothing_of_delta() -> None:
+    chosen = dp.synth.plan({"n": [1, 2]}, "mst", domain={"n": OPEN.columns["n"]}, epsilon=1, delta=1e-6)
+    assert isinstance(chosen.event, GDP)
+    assert chosen.promise.epsilon <= 1
+
+
+def test_a_method_whose_price_rises_once_cells_are_found_is_refused() -> None:
+    """What it would spend is not what was charged; and nobody learns why."""
+
+    @dataclass(frozen=True)
+    class Rising:
+        name: str = "mst"
+
+        def plan(self, terms: Terms[Domain]) -> Any:
+            made = MST().plan(terms)
+            return made if len(terms.domain.sizes) and terms.domain.sizes[1] > 3 else replace(made, mu_squared=9)
+
+    table = {"n": [1] * 50, "c": ["a"] * 50}
+    chosen = dp.synth.plan(table, Rising(), domain=OPEN, epsilon=4, delta=1e-6)
+    with pytest.raises(dp.AnswerFailed):
+        chosen.fit(progress=False)
+
+
+def test_more_values_are_found_than_by_epsilon_alone() -> None:
+    """Fifty values of 400 rows each, in each of five columns, at epsilon 1: all, where there were none."""
+    columns = {f"c{place}": Category.unlisted() for place in range(5)}
+    shares = [Fraction(1), Fraction(1, 10**6)]
+    plain = TruncatedHistogram.laplace(shares[0] / 8 / 5, shares[1] / 8 / 5, relation=AR)
+    table = {name: [f"v{row % 50}" for row in range(20_000)] for name in columns}
+    model = dp.synth.plan(table, "independent", domain=columns, epsilon=1, delta=1e-6).fit(progress=False)
+    assert len(model.domain.columns["c0"].values) == 50
+    assert plain.reliable_count(Fraction(1, 100)) > 400
 
 
 @pytest.mark.parametrize("categories", [1, 2, 5])

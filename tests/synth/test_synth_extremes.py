@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import discreet as dp
-from discreet.synth.tables.private_table import choice_cost, choice_epsilon
+from discreet.synth.gaussian_prices import choice_cost, choice_epsilon
 
 DOMAIN = {"a": dp.synth.Category(["x", "y"]), "b": dp.synth.Category([1, 2, 3])}
 TABLE = {"a": ["x", "y", "x"], "b": [1, 2, 2], "who": [1, 1, 2]}

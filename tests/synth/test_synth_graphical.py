@@ -15,6 +15,7 @@ from discreet.errors import InvalidParameter
 from discreet.synth.tables.graphical.belief_propagation import (
     Clique,
     FactorNetwork,
+    TreeGrowth,
     junction_cells,
     junction_tree,
     plan,
@@ -53,6 +54,32 @@ def summed(full: Floats, clique: Sequence[int]) -> Floats:
 
 def all_cliques(columns: int) -> Iterator[Clique]:
     return itertools.chain.from_iterable(itertools.permutations(range(columns), ways) for ways in range(1, 4))
+
+
+def test_growth_of_a_tree_is_told_without_elimination_for_all_pairs_of_random_graphs() -> None:
+    """Where both columns are in one table nothing grows; else the greedy tree is at most twice the bound."""
+    source = numbers(5)
+    for _ in range(60):
+        columns = int(source.integers(3, 12))
+        sizes = tuple(source.integers(2, 7, columns).tolist())
+        edges = [tuple(sorted(source.choice(columns, 2, replace=False).tolist())) for _ in range(columns)]
+        held = edges[: source.integers(0, columns)]
+        growth = TreeGrowth.of(sizes, held)
+        assert growth.cells == junction_cells(sizes, held)
+        for pair in itertools.combinations(range(columns), 2):
+            assert growth.cells <= growth.joined(*pair)
+            assert junction_cells(sizes, [*held, pair]) <= 2 * growth.joined(*pair)
+            if pair in held:
+                assert growth.joined(*pair) == growth.cells
+
+
+def test_growth_of_a_chain_and_of_two_parts() -> None:
+    chain = TreeGrowth.of((2, 3, 4, 5, 7), [(0, 1), (1, 2), (2, 3)])
+    assert chain.cells == 6 + 12 + 20 + 7
+    assert chain.joined(0, 4) == chain.cells + 14  # Two parts: a table of their own.
+    assert chain.joined(0, 2) == chain.cells + 12  # Column 0 is added to (1, 2).
+    assert chain.joined(1, 3) == chain.cells + 40  # Column 1 to (2, 3), rather than column 3 to (1, 2).
+    assert chain.joined(0, 3) == chain.cells + 32  # Column 0 to (1, 2) and to (2, 3).
 
 
 @st.composite

@@ -83,6 +83,14 @@ def test_from_a_file_to_made_up_rows(discreet: Run) -> None:
     assert {row["sex"] for row in drawn} <= {"f", "m"}
     assert not [row for row in drawn if row["sex"] == "m" and row["age"] and int(row["age"]) <= 15]
     assert CANARY.encode() not in Path("m.safetensors").read_bytes() + Path("s.csv").read_bytes()
+    alone = ("synth", "sample", "m.safetensors", "--rows", "20", "--where", "sex=m", "--where", "age=20..29")
+    assert discreet(*alone, "--out", "men.csv")[0] == Code.OK
+    with Path("men.csv").open(newline="", encoding="utf-8") as file:
+        men = list(csv.DictReader(file))
+    assert len(men) == 20
+    assert all(row["sex"] == "m" and 20 <= int(row["age"]) <= 29 for row in men)
+    for wrong in ("sex", "sex=x", "who=1", "age=3..x"):
+        assert discreet("synth", "sample", "m.safetensors", "--where", wrong, "--out", "no.csv")[0] == Code.USAGE
     # All of the budget is spent, and a second model is not paid for from a first one's file.
     assert discreet(*asked)[0] == Code.USAGE
     assert discreet(*asked[:-1], "n.safetensors")[0] == Code.EXHAUSTED
@@ -159,3 +167,13 @@ def test_a_domain_comes_back_from_its_file(tmp_path: Path) -> None:
     )
     (tmp_path / "d.toml").write_text(domain_text(domain), encoding="utf-8")
     assert read_domain(tmp_path / "d.toml") == domain
+
+
+def test_a_domain_is_proposed_from_a_public_file_alone(discreet: Run) -> None:
+    Path("public.csv").write_text("age,sex\n" + "3,f\n88,m\n" * 20, encoding="utf-8")
+    assert discreet("synth", "domain", "public.csv", "--public", "--out", "proposed.toml")[0] == Code.OK
+    assert read_domain("proposed.toml").columns == {
+        "age": Numeric(0, 90, whole=True),
+        "sex": Category(["f", "m"], other=True),
+    }
+    assert discreet("synth", "domain", "policy.toml", "--public", "--out", "p.toml")[0] == Code.USAGE

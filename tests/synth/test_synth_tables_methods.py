@@ -18,10 +18,11 @@ from discreet.synth.domain.coding import Coder
 from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.fitted_models import are_impossible
+from discreet.synth.gaussian_prices import mu_squared_for
 from discreet.synth.method import Terms
 from discreet.synth.tables.aim import AIM
 from discreet.synth.tables.mst import MST, Independent
-from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount, mu_squared_for
+from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount
 from discreet.synth.tables.table_model import Grouping, TableModel, group_cells, likely_counts, spread_evenly
 from discreet.synth.tables.table_shape import TableShape, check_rules, marginal, marginal_cliques, marginal_distances
 
@@ -124,6 +125,82 @@ def test_tables_of_no_or_one_row_are_learned_alike(method, count):
     model = learned(method, Coder(DOMAIN).codes(rows_of(count)), DOMAIN, Fraction(1, 10), MarginalSensitivity(RO, 2))
     assert model.rows >= 1
     assert model.codes(7).shape == (7, 4)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_nothing_is_spent_on_columns_of_one_cell(method, monkeypatch):
+    """They are known without looking: the other columns are measured as if these were not there."""
+    spent = []
+    measure = PrivateTable.measure
+    monkeypatch.setattr(
+        PrivateTable, "measure", lambda self, clique, cost: spent.append((clique, cost)) or measure(self, clique, cost)
+    )
+    codes = np.random.default_rng(4).integers(0, 2, (500, 3)).astype(np.int32)
+    wide = np.column_stack([np.zeros(500, np.int32), codes, np.zeros((500, 2), np.int32)])
+    first = []
+    for table, sizes in ((codes, [2] * 3), (wide, [1, 2, 2, 2, 1, 1])):
+        domain = Domain({f"c{place}": Category(list(range(size))) for place, size in enumerate(sizes)})
+        spent.clear()
+        learned(method, table, domain, Fraction(10))
+        assert all(sizes[column] > 1 for clique, _ in spent for column in clique)
+        first.append([cost for _, cost in spent[:3]])
+    assert first[0] == first[1]
+
+
+def test_a_table_of_nothing_but_columns_of_one_cell_is_learned():
+    domain = Domain({"a": Category(["x"]), "b": Category([1])})
+    for method in METHODS:
+        model = learned(method, np.zeros((300, 2), np.int32), domain, Fraction(10))
+        assert abs(model.rows - 300) < 20
+        assert model.codes(3).tolist() == [[0, 0]] * 3
+
+
+def weakly_told(count: int = 4000) -> tuple[Domain, np.ndarray]:
+    """Columns that are strongly tied to each other, and a label that each of them tells a little of."""
+    draw = np.random.default_rng(8)
+    common = draw.normal(size=count)
+    features = np.column_stack([0.8 * common + 0.6 * draw.normal(size=count) for _ in range(5)])
+    label = draw.random(count) < 1 / (1 + np.exp(-0.3 * (features - 0.8 * common[:, None]).sum(axis=1)))
+    codes = np.column_stack([np.clip(np.floor(features + 3), 0, 5), label]).astype(np.int32)
+    domain = Domain({f"x{place}": Numeric(0, 5, whole=True, bins=6) for place in range(5)} | {"y": Category([0, 1])})
+    return domain, codes
+
+
+def with_label(
+    method: AIM, limit: Fraction, label: str | None, monkeypatch: Any
+) -> tuple[list[Any], Any, RoundAccount]:
+    domain, codes = weakly_told()
+    spent: list[Any] = []
+    measure = PrivateTable.measure
+    monkeypatch.setattr(
+        PrivateTable, "measure", lambda self, clique, cost: spent.append((clique, cost)) or measure(self, clique, cost)
+    )
+    account = RoundAccount(limit)
+    table = PrivateTable(codes, domain.sizes, ALONE, account)
+    learnt = method.learn(table, TableShape.of(domain, label), lambda step: None)
+    return spent, TableModel(domain, *learnt), account
+
+
+def test_a_label_is_counted_with_every_other_column_alike(monkeypatch):
+    """Without choosing, so that columns which tell little each are known too; for its share of the budget, and once."""
+    limit = Fraction(10)
+    spent, model, account = with_label(AIM(), limit, "y", monkeypatch)
+    star = spent[6:11]
+    assert [clique for clique, _ in star] == [(column, 5) for column in range(5)]
+    assert [cost for _, cost in star] == [limit * Fraction(3, 5) / 2 / 5] * 5
+    assert account.spent <= limit
+    domain, codes = weakly_told()
+    drawn = model.codes(20_000)
+    assert max(marginal_distances(codes, drawn, domain.sizes, [pair for pair, _ in star]).by_clique.values()) < 0.03
+    plain = with_label(AIM(), limit, None, monkeypatch)[0]
+    assert all(cost != star[0][1] for _, cost in plain)
+
+
+@pytest.mark.parametrize(("method", "limit"), [(AIM(), Fraction(1, 5000)), (AIM(ways=1), Fraction(10))])
+def test_a_label_costs_nothing_where_noise_would_drown_its_pairs_or_none_is_asked_for(method, limit, monkeypatch):
+    spent, _, account = with_label(method, limit, "y", monkeypatch)
+    assert all(len(clique) == 1 for clique, _ in spent)
+    assert account.limit * Fraction(999, 1000) <= account.spent <= account.limit
 
 
 def awkward(source: np.random.Generator) -> tuple[Domain, np.ndarray] | None:

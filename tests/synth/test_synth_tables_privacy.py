@@ -19,16 +19,8 @@ from discreet.lab.verify.claim import Verification
 from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
-from discreet.synth.tables.private_table import (
-    STEPS,
-    Candidate,
-    MarginalSensitivity,
-    PrivateTable,
-    RoundAccount,
-    choice_cost,
-    choice_epsilon,
-    mu_squared_for,
-)
+from discreet.synth.gaussian_prices import choice_cost, choice_epsilon, mu_squared_for
+from discreet.synth.tables.private_table import STEPS, Candidate, MarginalSensitivity, PrivateTable, RoundAccount
 from discreet.synth.tables.table_model import group_cells
 from discreet.synth.tables.table_shape import marginal
 

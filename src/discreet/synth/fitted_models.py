@@ -10,13 +10,13 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import positive_integer
 from discreet.frames.column import Column
 from discreet.synth.domain.coding import Coder
-from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.domain import Domain, Rule
 from discreet.synth.domain.images import Images
-from discreet.synth.method import FittedImages, FittedTable
+from discreet.synth.method import ConditionalTable, FittedImages, FittedTable
 from discreet.synth.promise import Promise
 from discreet.synth.synthetic_table import SyntheticImages, SyntheticTable
 from discreet.synth.tables.table_shape import evenly_possible
@@ -53,10 +53,16 @@ class SyntheticModel:
         """About how many rows the real table has, as far as that was released."""
         return self.fitted.rows
 
-    def sample(self, rows: int | None = None) -> SyntheticTable:
-        """Draw rows; as many as the real table has, about, unless a number is said."""
-        wanted = _wanted(rows, self.fitted.rows)
-        return SyntheticTable(self.promise, possible_rows(self.domain, wanted, self.fitted.sample))
+    def sample(self, rows: int | None = None, *, where: Rule | None = None) -> SyntheticTable:
+        """Draw rows; as many as the real table has, about, unless a number is said.
+
+        `where` asks for rows of some values alone, such as `{"sex": "f", "age": (18, 30)}`: a value, a list of values,
+        None for missing, or (low, high) of numbers and dates. They are drawn from the exact conditional law of the
+        model, however rare they are; what it gives no chance is refused.
+        """
+        fitted = self.fitted if where is None else _given(self.fitted, where)
+        wanted = _wanted(rows, fitted.rows)
+        return SyntheticTable(self.promise, possible_rows(self.domain, wanted, fitted.sample))
 
     def save(self, path: str | Path) -> None:
         """Write the model, its domain and its promise to one safetensors file, all of it or nothing."""
@@ -105,6 +111,16 @@ class SyntheticImageModel:
         return f"a model of pictures of {self.domain.height} x {self.domain.width}. {self.promise}"
 
     __repr__ = __str__
+
+
+def _given(fitted: FittedTable, where: Rule) -> FittedTable:
+    """Return the model of the rows that are asked for. Rules hold within it: it has no row that they exclude."""
+    if not isinstance(fitted, ConditionalTable):
+        raise Refused(
+            "this model cannot be asked for rows of some values alone",
+            way_out='fit "aim" or "mst", whose models can; or draw many rows and keep those that fit',
+        )
+    return fitted.given(where)
 
 
 def _wanted(rows: int | None, released: int | None) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar, final, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,20 @@ from discreet.pages.progress import working
 from discreet.privacy.events import Event
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.coding import TableRows
-from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.domain import Domain, Rule
 from discreet.synth.domain.images import ImageRows, Images
 
-__all__ = ["Document", "FitPlan", "FittedImages", "FittedTable", "ImageMethod", "TableMethod", "Terms", "progress_line"]
+__all__ = [
+    "ConditionalTable",
+    "Document",
+    "FitPlan",
+    "FittedImages",
+    "FittedTable",
+    "ImageMethod",
+    "TableMethod",
+    "Terms",
+    "progress_line",
+]
 
 Document: TypeAlias = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # JSON, and arrays for a safetensors file
 D = TypeVar("D")
@@ -95,6 +105,14 @@ class FittedTable(Protocol):
 
     def document(self) -> Document:
         """Return everything that is to be saved; neither the domain nor the promise, which are saved beside it."""
+
+
+@runtime_checkable
+class ConditionalTable(FittedTable, Protocol):
+    """A model of a table that knows the law of rows of some values alone."""
+
+    def given(self, where: Rule) -> FittedTable:
+        """Return the model of the rows that are as `where` says, or refuse if there are none."""
 
 
 class FittedImages(Protocol):

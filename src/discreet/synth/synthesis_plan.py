@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, final
 
 from discreet.custodian_debug import ConstantFailure
 from discreet.errors import InvalidParameter, Refused
-from discreet.privacy.events import ApproxDP, Event
+from discreet.exact import up
+from discreet.privacy import epsilon as epsilon_of
+from discreet.privacy.events import GDP, ApproxDP, Event
 from discreet.privacy.payer import Payer, Price, pay
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.coding import CellSearch, Coder, TableRows
@@ -18,6 +20,7 @@ from discreet.synth.domain.domain import Domain
 from discreet.synth.domain.images import ImageRows, Images
 from discreet.synth.domain.source_tables import UnreadTable
 from discreet.synth.fitted_models import SyntheticImageModel, SyntheticModel
+from discreet.synth.gaussian_prices import epsilon_for, mu_squared_for
 from discreet.synth.method import ImageMethod, TableMethod, Terms
 from discreet.synth.promise import Promise
 from discreet.synth.tables.table_shape import check_rules
@@ -40,7 +43,8 @@ __all__ = [
     "table_method",
 ]
 
-_TO_FIND = Fraction(1, 8)  # The share of epsilon and delta for cells that nobody declared.
+_TO_FIND = Fraction(1, 8)  # The share of the budget for cells that nobody declared.
+_ROUNDING = 1 - Fraction(1, 1 << 16)  # What an account of several kinds of noise may round up by.
 
 
 @final
@@ -101,10 +105,30 @@ def plan_table(
 def _plan_and_find(
     table: UnreadTable, method: str | TableMethod | ImageMethod, terms: Terms[Any], unit: str, session: Payer | None
 ) -> SynthesisPlan:
-    """Plan to find cells that nobody declared first, for a share of epsilon and delta, and to fit with the rest.
+    """Plan to find cells that nobody declared first, for a share of the budget, and to fit with the rest.
 
-    The two are adaptive: what is fitted depends on what was found. Their epsilons and deltas add, whatever is found.
+    The two are adaptive: what is fitted depends on what was found. What they spend adds up, whatever is found: mu^2,
+    where the method's price is one of Gaussian privacy, and else epsilon; and delta.
     """
+    finding, rest, chosen = _shared(method, terms)
+    # Planned for as many cells as could be found: what it would refuse is refused while nothing is paid.
+    planned = chosen.plan(replace(rest, domain=finding.largest))
+    _check_rest(planned.event, finding, _promise(planned.event, chosen.name, rest, unit))
+    promise = _promise(_together(finding, terms), chosen.name, terms, unit)
+
+    def fit(progress: bool) -> SyntheticModel:
+        one_each = replace(terms, rows_per_unit=1)
+        settled = replace(rest, domain=finding.settled(_rows(table, one_each, unit)))
+        last = chosen.plan(settled)
+        _check_rest(last.event, finding, _promise(last.event, chosen.name, rest, unit))
+        return SyntheticModel(settled.domain, promise, last.fit(_rows(table, settled, unit), progress=progress))
+
+    description = f"find cells that nobody declared, then: {planned.describe()}"
+    return SynthesisPlan(promise, description, session, fit, table.of_session)
+
+
+def _shared(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> tuple[CellSearch, Terms[Any], TableMethod]:
+    """Divide a budget between finding cells and fitting: in mu^2 where the method's price is Gaussian privacy."""
     finding = CellSearch(
         domain=terms.domain,
         epsilon=terms.epsilon * _TO_FIND,
@@ -114,19 +138,34 @@ def _plan_and_find(
     rest = replace(terms, epsilon=terms.epsilon * (1 - _TO_FIND), delta=terms.delta * (1 - _TO_FIND))
     largest = replace(rest, domain=finding.largest)
     chosen = _table_method(method, largest)
-    # Planned for as many cells as could be found: what it would refuse is refused while nothing is paid.
-    _promise((planned := chosen.plan(largest)).event, chosen.name, rest, unit)
-    promise = _promise(ApproxDP(terms.epsilon, terms.delta), chosen.name, terms, unit)
+    if not isinstance(chosen.plan(largest).event, GDP):
+        return finding, rest, chosen
+    shown = finding.delta if finding.texts else Fraction(0)
+    left = terms.delta - shown  # What noise may fail by, in finding and in fitting together.
+    whole = mu_squared_for(terms.epsilon * _ROUNDING, left)
+    finding = replace(finding, epsilon=Fraction(0), delta=shown, mu_squared=whole * _TO_FIND)
+    return finding, replace(rest, epsilon=epsilon_for(whole * (1 - _TO_FIND), left), delta=left), chosen
 
-    def fit(progress: bool) -> SyntheticModel:
-        one_each = replace(terms, rows_per_unit=1)
-        settled = replace(rest, domain=finding.settled(_rows(table, one_each, unit)))
-        last = chosen.plan(settled)
-        _promise(last.event, chosen.name, rest, unit)
-        return SyntheticModel(settled.domain, promise, last.fit(_rows(table, settled, unit), progress=progress))
 
-    description = f"find cells that nobody declared, then: {planned.describe()}"
-    return SynthesisPlan(promise, description, session, fit, table.of_session)
+def _together(finding: CellSearch, terms: Terms[Any]) -> Event:
+    """Return what finding and fitting spend in all; in epsilon and delta where an account rounds the rest above them.
+
+    Gaussian privacy of (epsilon, delta - d), and values that are shown with chance d, are (epsilon, delta) together.
+    """
+    plain = ApproxDP(terms.epsilon, terms.delta)
+    if finding.mu_squared is None:
+        return plain
+    both = replace(finding, mu_squared=finding.mu_squared / _TO_FIND).event
+    return both if epsilon_of(both, terms.delta, relation=terms.relation) <= up(terms.epsilon) else plain
+
+
+def _check_rest(fitting: Event, finding: CellSearch, within: Promise) -> None:
+    """Refuse a fit that would spend more than the rest; `within` has compared it with the rest in epsilon."""
+    if finding.mu_squared is None:
+        return
+    most = finding.mu_squared / _TO_FIND - finding.mu_squared
+    if not isinstance(fitting, GDP) or fitting.mu_squared > most:
+        raise Refused(f"the price of {within.method} is not what is left once cells are found")
 
 
 def _table_method(method: str | TableMethod | ImageMethod, terms: Terms[Any]) -> TableMethod:

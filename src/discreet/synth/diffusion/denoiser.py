@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import group_norm, interpolate, silu
 
+from discreet.learn.secret_chance import secret_generator
 from discreet.learn.torch.layers import SecretNormal
-from discreet.learn.torch.secret_chance import secret_generator
 from discreet.synth.diffusion.diffusion_method import Linear, Network
 from discreet.synth.diffusion.warm_up import PictureCoordinates
 from discreet.synth.domain.images import Images

@@ -16,15 +16,17 @@ from discreet.adaptive.truncated_histogram import TruncatedHistogram
 from discreet.errors import InvalidParameter
 from discreet.frames.cells import is_missing
 from discreet.frames.column import Column, taken
+from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.quantile import Quantile
-from discreet.privacy.events import ApproxDP, BoundedRange, Repeated
+from discreet.privacy.events import GDP, ApproxDP, BoundedRange, Composed, Event, Repeated
 from discreet.privacy.relation import Relation
 from discreet.synth.domain.category import LONGEST, OTHER, Category, text_of
 from discreet.synth.domain.domain import Domain, DomainColumn
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.source_tables import UnreadTable, table_of
+from discreet.synth.gaussian_prices import choice_epsilon
 
 __all__ = ["CellSearch", "Coder", "QuantileBins", "TableRows"]
 
@@ -143,21 +145,29 @@ class TableRows:
 class CellSearch:
     """Find the values of unlisted categories and the bins of numbers, from one row of each unit.
 
-    Guarantee   (epsilon, delta), shared evenly between the columns that are found; one row a unit is looked at.
-    Theorem     A truncated histogram for each category [KKMN09, Vad17], medians of medians for each numeric column
-                [KSS22], and the sum of their epsilons and deltas.
-    Utility     a value is found if about (columns / epsilon) ln(columns / delta) rows have it.
+    Guarantee   Gaussian privacy of `mu_squared`, and delta; or, where that is not said, (epsilon, delta). Both are
+                shared evenly between the columns that are found; one row of a unit is looked at.
+    Theorem     A truncated histogram for each category: values that the neighbour has too are counted with noise, the
+                others, which one unit alone has, are shown with chance delta at most [KKMN09, Vad17, WKZK24]. Medians
+                of medians for each numeric column [KSS22], by choices that take part with the mu of their trade-off
+                function [DR19, DRS22]. What columns spend adds up: mu^2, or epsilon, and delta.
+    Utility     with k columns a value is found if about 1 + sqrt(k / mu^2) z rows have it, where noise exceeds z
+                deviations with chance delta / k; with epsilon alone about (k / epsilon) ln(k / delta).
     """
 
     domain: Domain
-    epsilon: Fraction
-    delta: Fraction
+    delta: Fraction  # of values that one unit alone has; of no use where no category is to be found
     relation: Relation
+    epsilon: Fraction = Fraction(0)
+    mu_squared: Fraction | None = None
 
     @property
-    def event(self) -> ApproxDP:
+    def event(self) -> Event:
         """What is spent."""
-        return ApproxDP(self.epsilon, self.delta)
+        if self.mu_squared is None:
+            return ApproxDP(self.epsilon, self.delta)
+        noise = GDP(mu_squared=self.mu_squared)
+        return Composed([noise, ApproxDP(0, self.delta)]) if self.delta else noise
 
     @property
     def largest(self) -> Domain:
@@ -170,6 +180,11 @@ class CellSearch:
         return self._with({name: self._found(self.domain.columns[name], columns[name]) for name in self._open})
 
     @property
+    def texts(self) -> list[str]:
+        """The categories whose values are to be found."""
+        return [name for name in self._open if isinstance(self.domain.columns[name], Category)]
+
+    @property
     def _open(self) -> list[str]:
         return [name for name, column in self.domain.columns.items() if not column.is_settled]
 
@@ -179,12 +194,26 @@ class CellSearch:
         return domain
 
     def _found(self, column: DomainColumn, values: Column) -> DomainColumn:
-        epsilon, delta = self.epsilon / len(self._open), self.delta / len(self._open)
         if isinstance(column, Numeric):
-            finder = QuantileBins(column=column, epsilon=epsilon, relation=self.relation)
+            finder = QuantileBins(column=column, epsilon=self._of_medians, relation=self.relation)
             return column.with_edges(finder.edges(values))
-        histogram = TruncatedHistogram.laplace(epsilon, delta, relation=self.relation)
-        return _kept(column, histogram.measure(_texts(values)))
+        return _kept(column, self.histogram.measure(_texts(values)))
+
+    @property
+    def histogram(self) -> TruncatedHistogram:
+        """What finds the values of one category."""
+        delta = self.delta / len(self.texts)
+        if self.mu_squared is None:
+            return TruncatedHistogram.laplace(self.epsilon / len(self._open), delta, relation=self.relation)
+        noise = GaussianNoise(squared_multiplier=len(self._open) / self.mu_squared)
+        return TruncatedHistogram(noise=noise, delta=delta, relation=self.relation)
+
+    @property
+    def _of_medians(self) -> Fraction:
+        """The epsilon of all levels of one column's bins."""
+        if self.mu_squared is None:
+            return self.epsilon / len(self._open)
+        return QuantileBins.levels * choice_epsilon(self.mu_squared / len(self._open) / QuantileBins.levels)
 
 
 def _kept(column: Category, found: tuple[tuple[str, int], ...]) -> Category:

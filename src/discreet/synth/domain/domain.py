@@ -17,7 +17,18 @@ from discreet.synth.domain.category import Category, Value
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.value_forms import day_number, day_of
 
-__all__ = ["AnyColumn", "Domain", "DomainColumn", "Impossible", "Rule", "cells_of", "domain_column"]
+__all__ = [
+    "AnyColumn",
+    "Domain",
+    "DomainColumn",
+    "Impossible",
+    "Rule",
+    "cells_of",
+    "cells_where",
+    "cut_column",
+    "domain_column",
+    "read_condition",
+]
 
 DomainColumn: TypeAlias = Category | Numeric
 AnyColumn: TypeAlias = DomainColumn | Declared  # as a domain takes it
@@ -65,8 +76,43 @@ class Domain:
         _check_columns(said)
         named = {name: domain_column(column, name) for name, column in said.items()}
         for rule in rules:
-            named |= {name: _cut(named[name], value) for name, value in _checked(rule, named).items()}
+            named |= {name: cut_column(named[name], value) for name, value in _checked(rule, named).items()}
         settle(self, columns=named, impossible=tuple(_impossible(rule, named) for rule in rules))
+
+    @classmethod
+    def propose(
+        cls, *, schema: Any = None, public_sample: Any = None, bounds: Mapping[str, tuple[Any, Any]] | None = None
+    ) -> Domain:
+        """Propose a domain to read and correct, from the types of a schema or from rows that are public.
+
+        **Never from private rows**: the values and bounds that it takes are published without noise. Numbers and dates
+        become `Numeric`, with bounds that are said or moved outwards to round numbers; truth values and texts of few
+        values become `Category`, other texts `Category.unlisted()`. Of a public sample, columns of texts of which
+        nearly every row has another, as names, are left out.
+
+        Args:
+            schema: A schema of pyarrow, or the types by name, such as `{"age": "int64", "sex": "string"}`.
+            public_sample: A table, or the path of one, that anybody may see: not a part of the private one.
+            bounds: The lowest and the highest value of numbers and dates, by column; of a schema, for all of them.
+
+        Returns:
+            The domain.
+
+        Raises:
+            InvalidParameter: If neither or both are said, or a bound is missing.
+            Refused: If the rows are those of a session.
+
+        Examples:
+            >>> types = {"age": "int64", "sex": "string", "member": "bool"}
+            >>> dp.synth.Domain.propose(schema=types, bounds={"age": (0, 120)})
+            Domain(age: 33, sex: to be found, member: 3)
+        """
+        from discreet.synth.domain.proposal import proposed_from_rows, proposed_from_schema
+
+        if (schema is None) == (public_sample is None):
+            raise InvalidParameter("say schema=… or public_sample=…, rows that anybody may see: one of them")
+        said = {} if bounds is None else bounds
+        return proposed_from_rows(public_sample, said) if schema is None else proposed_from_schema(schema, said)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,7 +221,7 @@ def _checked(rule: Mapping[str, Any], columns: Mapping[str, DomainColumn]) -> Ma
     return rule
 
 
-def _cut(column: DomainColumn, value: Any) -> DomainColumn:
+def cut_column(column: DomainColumn, value: Any) -> DomainColumn:
     """Cut the bins where a range of a rule begins and ends, so that the rule holds for whole cells."""
     if isinstance(column, Category) or value is None or not column.is_settled:
         return column
@@ -210,9 +256,30 @@ def _impossible(rule: Mapping[str, Any], columns: Mapping[str, DomainColumn]) ->
 
 
 def _cells(column: DomainColumn, value: Any, name: str) -> tuple[int, ...]:
-    found = _category_cells(column, value) if isinstance(column, Category) else _numeric_cells(column, value)
+    found = _cells_named(column, value)
     if not found:
         raise InvalidParameter(f"a rule of impossible names a value of {name!r} that the domain does not have")
+    return found
+
+
+def _cells_named(column: DomainColumn, value: Any) -> tuple[int, ...]:
+    return _category_cells(column, value) if isinstance(column, Category) else _numeric_cells(column, value)
+
+
+def read_condition(where: object, domain: Domain) -> Rule:
+    """Read which rows are asked for, such as `{"sex": "f", "age": (18, 30)}`, as in a rule of what is impossible."""
+    if not isinstance(where, Mapping) or not where:
+        raise InvalidParameter('where must name columns and values, such as {"sex": "f", "age": (18, 30)}')
+    for name in where:
+        domain.place(name)
+    return where
+
+
+def cells_where(column: DomainColumn, value: Any, name: str) -> tuple[int, ...]:
+    """Return the cells of the values that a condition names; a column is cut at the ends of its range first."""
+    found = _cells_named(column, value)
+    if not found:
+        raise InvalidParameter(f"where asks for a value of {name!r} that the domain does not have")
     return found
 
 

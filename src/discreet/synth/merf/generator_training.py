@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from discreet.learn.torch.secret_chance import secret_generator
+from discreet.learn.secret_chance import secret_generator
 from discreet.synth.merf.generator import GeneratorNetwork, Training
 
 __all__ = ["Matching", "train"]

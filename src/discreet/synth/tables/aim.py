@@ -15,7 +15,7 @@ from discreet.formatting import record
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
-from discreet.synth.tables.graphical.belief_propagation import junction_cells
+from discreet.synth.tables.graphical.belief_propagation import TreeGrowth, junction_cells
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.entropy_fit import fit
 from discreet.synth.tables.graphical.graphical_model import Graphical
@@ -31,6 +31,7 @@ from discreet.synth.tables.table_plan import (
     count_columns,
     merge_codes,
     plan_table,
+    varied_columns,
 )
 from discreet.synth.tables.table_shape import Clique, TableShape, cells
 
@@ -57,6 +58,7 @@ class AIM:
         clear: How far above its noise a marginal has to be for less to be spent on the next.
         most_cells: How many cells the model may have.
         drowned: The share of all rows that the noise of a pair of columns may amount to.
+        label_share: The part of what columns leave that counts the label with every other column, if there is a label.
 
     Examples:
         >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
@@ -75,11 +77,12 @@ class AIM:
     clear: float = 3.0  # how far above its noise a marginal has to be for less to be spent on the next
     most_cells: int = 1 << 20  # of the model
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+    label_share: Fraction = Fraction(1, 2)  # of what columns leave, for the label with every other column
 
     __repr__ = record
 
     def __post_init__(self) -> None:
-        for name in ("columns_share", "choice_share"):
+        for name in ("columns_share", "choice_share", "label_share"):
             settle(self, **{name: read_share(getattr(self, name), name=name)})
         for name in ("ways", "rounds", "longer", "most_cells"):
             settle(self, **{name: positive_integer(getattr(self, name), name=name)})
@@ -102,8 +105,8 @@ class AIM:
         return 1 + self.rounds * columns
 
     def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
-        columns = len(shape.sizes)
-        if columns == 1:
+        columns = len(varied_columns(shape.sizes))
+        if columns < 2:
             return columns_alone(table, shape)
         tell(f"counting {columns} columns")
         counts = count_columns(table, table.account.left * self.columns_share)
@@ -114,6 +117,8 @@ class AIM:
             return columns_alone(table, shape, counts)
         model = fit(known.sizes, known.measured, impossible=known.zeros)
         rounds = _Rounds(self, known, model, each, each / self.longer, shape.favoured)
+        if shape.favoured is not None and shape.favoured in known.varied and self.ways > 1:
+            tell(rounds.about_label(shape.favoured, table.account.left * self.label_share))
         while table.account.left > 0:
             tell(rounds.next())
         return known.groupings, rounds.finished()
@@ -148,6 +153,27 @@ class _Rounds:
             f"counted {len(chosen.clique)} columns together, {float(table.account.left / table.account.limit):.0%} left"
         )
 
+    def about_label(self, label: int, mu_squared: Fraction) -> str:
+        """Measure the label with every other column, without choosing: what predicts it is known of all of them alike.
+
+        Pairs that noise would drown are left out; if that is all of them, nothing is spent.
+        """
+        pairs: list[Clique] = [
+            (min(label, column), max(label, column)) for column in self.known.varied if column != label
+        ]
+        reach = self.known.table.reach.squared_l2
+        while pairs:
+            noise = MEAN_NOISE * math.sqrt(reach * len(pairs) / mu_squared)
+            clear = [pair for pair in pairs if cells(self.known.sizes, pair) <= self.model.total / (2 * noise)]
+            if len(clear) == len(pairs):
+                break
+            pairs = clear
+        if not (pairs := self._fitting(pairs)):
+            return "counting the label by itself"
+        self.measured += [self.known.table.measure(pair, mu_squared / len(pairs)) for pair in pairs]
+        self.model = self._fitted(1)
+        return f"counted the label with {len(pairs)} columns"
+
     def _adjust(self, chosen: Candidate, noise: float) -> None:
         """Spend more a round where noise hides what is left to learn, and less where it is far below it."""
         change = float(np.abs(self.model.marginal(chosen.clique).ravel() - chosen.expected.ravel()).sum())
@@ -172,7 +198,7 @@ class _Rounds:
         """List the marginals that fit into the model and are not drowned by noise; columns if there are none."""
         most = self.model.total / (2 * noise)
         cliques = [clique for clique in self._considered() if cells(self.known.sizes, clique) <= most]
-        cliques = [clique for clique in cliques if self._fits(clique)]
+        cliques = self._fitting(cliques)
         cliques = cliques or [(column,) for column in self.known.varied or range(len(self.known.sizes))]
         return [
             Candidate(clique, counts, weight=len(clique) + (self.favoured in clique), penalty=noise * counts.size)
@@ -191,9 +217,16 @@ class _Rounds:
                 listed += combinations(columns, ways)
         return [clique for clique in dict.fromkeys(listed) if len(clique) <= self.method.ways]
 
-    def _fits(self, clique: Clique) -> bool:
-        """Tell whether the model stays small with it; it may grow as the budget is spent."""
+    def _fitting(self, cliques: list[Clique]) -> list[Clique]:
+        """List those with which the model stays small; it may grow as the budget is spent."""
         account = self.known.table.account
         room = self.method.most_cells * account.spent / account.limit
         needed = [one.clique for one in self.measured] + [columns for columns, _ in self.known.zeros]
-        return junction_cells(self.known.sizes, [*needed, clique]) <= room
+        growth = TreeGrowth.of(self.known.sizes, [*needed, *((column,) for column in range(len(self.known.sizes)))])
+
+        def fits(clique: Clique) -> bool:
+            if len(clique) == 2 and 2 * growth.joined(*clique) <= room:  # The greedy tree is hardly ever larger.
+                return True
+            return junction_cells(self.known.sizes, [*needed, clique]) <= room
+
+        return [clique for clique in cliques if fits(clique)]

@@ -30,6 +30,7 @@ from discreet.synth.tables.table_plan import (
     count_columns,
     merge_codes,
     plan_table,
+    varied_columns,
 )
 from discreet.synth.tables.table_shape import Clique, TableShape
 
@@ -91,8 +92,8 @@ class MST:
         return 4
 
     def learn(self, table: PrivateTable, shape: TableShape, tell: Tell) -> Learned:
-        columns, budget = len(shape.sizes), table.account.left
-        if columns == 1:
+        columns, budget = len(varied_columns(shape.sizes)), table.account.left
+        if columns < 2:
             return columns_alone(table, shape)
         tell(f"counting {columns} columns")
         counts = count_columns(table, budget * self.columns_share)
@@ -113,7 +114,7 @@ class MST:
         return known.groupings, fit(known.sizes, measured, start=single, impossible=known.zeros)
 
     def _fineness(self, table: PrivateTable) -> Fineness:
-        share = (1 - self.columns_share - self.choices_share) / (len(table.sizes) - 1)
+        share = (1 - self.columns_share - self.choices_share) / (len(varied_columns(table.sizes)) - 1)
         deviation = math.sqrt(table.reach.squared_l2 / (table.account.limit * share))
         return Fineness(deviation=deviation, drowned=self.drowned)
 

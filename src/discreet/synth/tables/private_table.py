@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
@@ -19,13 +18,13 @@ from numpy.typing import NDArray
 
 from discreet import noise
 from discreet.errors import BudgetExceeded, InvalidParameter
-from discreet.exact import Number, exact, positive, positive_integer
+from discreet.exact import positive, positive_integer
 from discreet.mechanisms import Exponential
 from discreet.mechanisms.parameters import settle
-from discreet.privacy import Relation, gdp_mu
-from discreet.privacy.events import GDP, BoundedRange
-from discreet.privacy.gaussian import largest_mu_squared
+from discreet.privacy import Relation
+from discreet.privacy.events import GDP
 from discreet.privacy.relation import read_relation
+from discreet.synth.gaussian_prices import choice_cost, choice_epsilon
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.table_shape import Clique, marginal
 
@@ -35,9 +34,6 @@ __all__ = [
     "MarginalSensitivity",
     "PrivateTable",
     "RoundAccount",
-    "choice_cost",
-    "choice_epsilon",
-    "mu_squared_for",
 ]
 
 # --- account: One account for rounds that are chosen as they go: Gaussian privacy with an exact limit. ---
@@ -46,39 +42,6 @@ __all__ = [
 # `limit`.
 # Theorem     The sum of mu^2 may be divided as the answers say: see `discreet.privacy.gaussian`. [ST22, KTH23]
 #             The exponential mechanism takes part with the mu of its trade-off function. [DR19, DRS22]
-
-
-_NARROWER = 1 - Fraction(1, 1 << 16)  # Steps by which a guessed epsilon is lowered until its price is proven to fit.
-_SURE = 30.0  # Deviations: with so many the best candidate is chosen anyway, and floats still tell the odds.
-
-
-def mu_squared_for(epsilon: Number, delta: Number) -> Fraction:
-    """Return the largest mu^2 known to be (epsilon, delta)-private, rounded down. [BW18, DRS22]"""
-    chance = exact(delta, name="delta")
-    if chance == 0:
-        raise InvalidParameter(
-            "delta must be above 0: this method adds Gaussian noise, which has no guarantee at delta 0. "
-            "Take a delta well below one over the number of people, such as 1e-9"
-        )
-    return largest_mu_squared(positive(epsilon, name="epsilon"), chance)
-
-
-@lru_cache(4096)
-def choice_cost(epsilon: Fraction) -> Fraction:
-    """Return a mu^2 that covers one exponential mechanism of this epsilon, rounded up."""
-    return Fraction(gdp_mu(BoundedRange(epsilon))) ** 2
-
-
-@lru_cache(4096)
-def choice_epsilon(mu_squared: Fraction) -> Fraction:
-    """Return an epsilon of the exponential mechanism whose price is within `mu_squared`, close to the largest one."""
-    # The price is mu = 2 z with odds Phi(z) / Phi(-z) = e^(epsilon / 2); a float guess is lowered until it fits.
-    z = min(math.sqrt(mu_squared) / 2, _SURE)
-    odds = math.erfc(-z / math.sqrt(2)) / math.erfc(z / math.sqrt(2))
-    epsilon = Fraction(2 * math.log(odds)).limit_denominator(1 << 40)
-    while choice_cost(epsilon) > mu_squared:
-        epsilon *= _NARROWER
-    return epsilon
 
 
 @final

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet import noise
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.frames.column import Column
 from discreet.synth.domain.coding import Coder
-from discreet.synth.domain.domain import Domain
+from discreet.synth.domain.domain import Domain, DomainColumn, Rule, cells_where, cut_column, read_condition
+from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.value_forms import fractions
 from discreet.synth.tables.graphical.graphical_model import Graphical
 
@@ -178,6 +179,25 @@ class TableModel:
         """Draw rows of declared values."""
         return Coder(self.domain).decode(self.codes(rows))
 
+    def given(self, where: Rule) -> TableModel:
+        """Return the law of the rows that are as `where` says, or refuse if the model has none.
+
+        Bins are cut where a range ends, as numbers are drawn evenly within them: what is drawn is the exact conditional
+        law of the model.
+        """
+        columns, groupings, weights = dict(self.domain.columns), list(self.groupings), {}
+        for name, value in read_condition(where, self.domain).items():
+            place = self.domain.place(name)
+            columns[name], finer = _cut_within(columns[name], value, groupings[place])
+            groupings[place], weights[place] = _kept_of(finer, cells_where(columns[name], value, name))
+        joint = self.joint.given(weights)
+        if joint is None:
+            raise Refused(
+                f"the model has no rows with this combination of {', '.join(where)}: it gives it no chance",
+                way_out="ask for fewer columns at once, or for wider ranges",
+            )
+        return TableModel(Domain(columns), tuple(groupings), joint)
+
     def document(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what is to be saved."""
         arrays: dict[str, NDArray[Any]] = {}
@@ -201,6 +221,29 @@ class TableModel:
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InvalidParameter("this model is not complete: a part is missing or is of another kind") from None
         return cls(domain, groupings, Graphical(tuple(one.size for one in groupings), cliques, total, tables))
+
+
+def _cut_within(column: DomainColumn, value: Any, grouping: Grouping) -> tuple[DomainColumn, Grouping]:
+    """Cut the bins of a number where a range ends: each part has the share of its bin's points that it holds."""
+    cut = cut_column(column, value)
+    if not isinstance(column, Numeric) or not isinstance(cut, Numeric) or cut.size == column.size:
+        return column, grouping
+    bins = [np.append(one.starts, one.grid.last + 1) for one in (column, cut)]
+    whole = np.searchsorted(bins[0], bins[1][:-1], side="right") - 1
+    parts = np.diff(bins[1]) / np.diff(bins[0])[whole]
+    if column.null_code is not None:
+        whole, parts = np.append(whole, column.null_code), np.append(parts, 1.0)
+    return cut, Grouping(grouping.groups[whole], grouping.shares[whole] * parts)
+
+
+def _kept_of(grouping: Grouping, cells: tuple[int, ...]) -> tuple[Grouping, NDArray[np.float64]]:
+    """Keep some codes: return how those that are left share their groups, and the share of each group that is kept."""
+    inside = np.zeros(grouping.shares.size)
+    inside[list(cells)] = grouping.shares[list(cells)]
+    kept = np.bincount(grouping.groups, inside, grouping.size)
+    of_group = kept[grouping.groups]
+    shares = np.divide(inside, of_group, out=grouping.shares.copy(), where=of_group > 0)
+    return Grouping(grouping.groups, shares), np.minimum(kept, 1.0)
 
 
 # --- chances ---

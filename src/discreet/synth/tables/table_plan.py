@@ -14,10 +14,11 @@ from discreet.errors import InvalidParameter
 from discreet.privacy.events import GDP
 from discreet.synth.domain.coding import TableRows
 from discreet.synth.domain.domain import Domain
+from discreet.synth.gaussian_prices import mu_squared_for
 from discreet.synth.method import Terms, progress_line
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.graphical_model import Graphical
-from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount, mu_squared_for
+from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount
 from discreet.synth.tables.table_model import Grouping, TableModel, group_cells
 from discreet.synth.tables.table_shape import TableShape, Zeros
 
@@ -32,6 +33,7 @@ __all__ = [
     "count_columns",
     "merge_codes",
     "plan_table",
+    "varied_columns",
 ]
 
 # Of a count on which everything is spent; shares of it have more noise, still below the 2^80 that samplers take.
@@ -141,12 +143,17 @@ class FirstLook:
     @property
     def varied(self) -> list[int]:
         """The columns of more than one group: only these have anything to do with each other."""
-        return [column for column, size in enumerate(self.sizes) if size > 1]
+        return varied_columns(self.sizes)
+
+
+def varied_columns(sizes: Sequence[int]) -> list[int]:
+    """List the columns of more than one cell. The others are known without looking, so nothing is spent on them."""
+    return [column for column, size in enumerate(sizes) if size > 1]
 
 
 def count_columns(table: PrivateTable, mu_squared: Fraction) -> list[NoisyMarginal]:
-    """Measure every column by itself, for `mu_squared` in all."""
-    columns = range(len(table.sizes))
+    """Measure every column of more than one cell by itself, for `mu_squared` in all; if there is none, the rows."""
+    columns = varied_columns(table.sizes) or [0]
     return [table.measure((column,), mu_squared / len(columns)) for column in columns]
 
 
@@ -161,15 +168,20 @@ def merge_codes(
     most = fineness.groups(rows)
     if most < _FEWEST:
         return None
-    groupings = tuple(
-        group_cells(
-            one.values, float(one.deviation), rare=fineness.rare, most=round(most), ordered=ordered, kinds=kinds
+    groupings = [Grouping.none(size) for size in shape.sizes]
+    for one in counts:
+        (column,) = one.clique
+        groupings[column] = group_cells(
+            one.values,
+            float(one.deviation),
+            rare=fineness.rare,
+            most=round(most),
+            ordered=shape.ordered[column],
+            kinds=shape.kinds[column],
         )
-        for one, ordered, kinds in zip(counts, shape.ordered, shape.kinds, strict=True)
-    )
-    measured = tuple(_grouped(one, grouping) for one, grouping in zip(counts, groupings, strict=True))
+    measured = tuple(_grouped(one, groupings[one.clique[0]]) for one in counts)
     merged = table.recoded([grouping.groups for grouping in groupings])
-    return FirstLook(merged, groupings, measured, tuple(shape.zeros(groupings)))
+    return FirstLook(merged, tuple(groupings), measured, tuple(shape.zeros(groupings)))
 
 
 def _grouped(counts: NoisyMarginal, grouping: Grouping) -> NoisyMarginal:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
 
@@ -16,6 +16,7 @@ from discreet.exact import positive_integer
 from discreet.noise import permutation, uniform
 from discreet.synth.tables.graphical.belief_propagation import (
     HALF_NEVER,
+    NEVER,
     Beliefs,
     Clique,
     FactorNetwork,
@@ -199,12 +200,37 @@ class Graphical:
         """Draw rows of codes whose counts are the expected ones, rounded at random."""
         return draw(self._queries, positive_integer(rows, name="rows"))
 
+    def given(self, weights: Mapping[int, Floats]) -> Graphical | None:
+        """Return the law of the rows that are kept with a chance for each value of some columns; None if none is.
+
+        Its total is that of the rows kept. Exact: the conditional law of a product of tables is the product with one
+        vector more for each column. [KF09]
+        """
+        tables = [table.copy() for table in self.potentials]
+        for column, chances in weights.items():
+            kept = np.where(chances > 0, np.log(np.maximum(chances, np.finfo(float).tiny)), 0.0)
+            for place, clique in enumerate(self.cliques):
+                if column in clique:
+                    shape = [self.sizes[column] if axis == column else 1 for axis in clique]
+                    tables[place] += np.where(chances > 0, kept, NEVER).reshape(shape)
+                    kept = np.zeros_like(kept)  # Said once; what is excluded is excluded wherever it stands.
+        found = Graphical(self.sizes, self.cliques, self.total, tuple(tables))
+        if not found.can_be_sampled():
+            return None
+        mass = math.exp(min(0.0, found._log_sum - self._log_sum))
+        return replace(found, total=max(self.total * mass, np.finfo(float).tiny))
+
     def can_be_sampled(self) -> bool:
         """Tell whether there is a row to draw: potentials can be so far apart that all their products vanish."""
         try:
             return not self._queries.vanish()
         except InvalidParameter:
             return False
+
+    @property
+    def _log_sum(self) -> float:
+        """The logarithm of the sum of all products."""
+        return self._queries.beliefs.log_sum + math.fsum(float(table.max()) for table in self.potentials)
 
     @cached_property
     def _queries(self) -> Queries:
