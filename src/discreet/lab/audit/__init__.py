@@ -2,6 +2,7 @@
 
 from discreet.lab.audit.black_box import audit
 from discreet.lab.audit.confidence_limits import hockey_stick_at_least, renyi_at_least
+from discreet.lab.audit.model_audit import audit_model
 from discreet.lab.audit.training_audit import (
     Errors,
     Guesses,
@@ -20,6 +21,7 @@ __all__ = [
     "Errors",
     "Guesses",
     "audit",
+    "audit_model",
     "audit_one_run",
     "audit_steps",
     "epsilon_from_errors",

@@ -18,6 +18,7 @@ from discreet.mechanisms import (
     AboveThreshold,
     CorrelatedGaussian,
     Count,
+    Covariance,
     DiscreteGaussian,
     Exponential,
     Gaussian,
@@ -44,6 +45,7 @@ from discreet.mechanisms import (
 )
 from discreet.privacy.events import Event, PureDP
 from discreet.privacy.relation import Relation
+from discreet.statistics.population_means import PopulationMean
 
 if TYPE_CHECKING:
     from discreet.query import Session
@@ -182,7 +184,7 @@ def _clipped() -> adaptive.ClippedMean:
         relation=Relation.REPLACE_ONE,
         epsilon=Fraction(6),
         public_rows=3,
-        beyond=Fraction(1),
+        likely_radius=Fraction(2),
         centre_share=Fraction(1, 4),
         radius_share=Fraction(1, 2),
     )
@@ -285,6 +287,14 @@ def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
     yield Mean(grid=_OF_MECHANISMS_GRID, noise=_LOUD, public_rows=size, **shared), _NUMBERS, 2
     yield Proportion(noise=_laplace(6), public_rows=size, **shared), (True, False), 2
     yield Variance(grid=_UNIT, noise=_laplace(36 if size is None else 2), public_rows=size, **shared), (-1, 0, 1), 2
+    yield PopulationMean(grid=_UNIT, noise=_laplace(24), public_rows=size, **shared), (-1, 0, 1), 2
+    if size is not None:  # With six numbers in one outcome there are too many to list.
+        bits = Grid(low=Fraction(0), high=Fraction(1), step=Fraction(1), default=Fraction(0))
+        yield (
+            Covariance(grids=(bits, bits), noise=_laplace(36), public_rows=size, **shared),
+            ((0, 0), (1, 1), (1, 0)),
+            2,
+        )
     for noise in (_laplace(4), _LOUD):
         yield Histogram(bins=_OF_MECHANISMS_LETTERS[:2], noise=noise, **shared), _OF_MECHANISMS_LETTERS, 2
     loud = _laplace(24 if size is None else 6)
