@@ -149,6 +149,7 @@ def events() -> list[privacy.Event]:
         privacy.Composed([gaussian, privacy.PureDP(1), privacy.Repeated(gaussian, 2)]),
         privacy.Parallel([privacy.Laplace(1), privacy.Laplace(2)]),
         privacy.Grouped(privacy.Composed([gaussian, privacy.BoundedRange(1)]), 3),
+        privacy.RandomlyStopped([gaussian, privacy.PureDP(1)], 1, "1/50"),
     ]
 
 

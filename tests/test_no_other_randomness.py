@@ -29,7 +29,7 @@ ON_MODULES = {
 }
 SEEDS = {"seed", "random_state", "random_seed", "rng", "entropy"}
 # Foreign generators are given keys there, and nothing is drawn from them.
-KEYS = SOURCE / "learn" / "torch" / "secret_chance.py"
+KEYS = SOURCE / "learn" / "secret_chance.py"
 # A UUID of a table is recognised there by its type, and none is made.
 CELLS = SOURCE / "frames" / "cells.py"
 ALLOWED = {(DOOR, "urandom"), (KEYS, "random"), (KEYS, "np.random"), (CELLS, "uuid")}

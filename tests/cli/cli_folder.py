@@ -109,6 +109,7 @@ def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], .
         os.chdir(folder)
         os.execve(sys.executable, [sys.executable, "-m", "discreet", *arguments], environment(TERM="xterm", **more))
     seen, place, waiting, until = "", 0, list(answers), time.monotonic() + 100
+    interrupted = 0.0  # when; not if 0
     while time.monotonic() < until:
         if select.select([screen], [], [], 0.2)[0]:
             try:
@@ -117,10 +118,14 @@ def on_terminal(*arguments: str, folder: Path, answers: tuple[tuple[str, str], .
                 break
         if waiting and (found := seen.find(waiting[0][0], place)) >= 0:
             place = found + len(waiting[0][0])
-            answer = waiting.pop(0)[1]
+            answer, interrupted = waiting.pop(0)[1], 0.0
             if answer == "\x03":  # What is echoed may not have been read yet, and an interrupt is for whoever reads it.
                 time.sleep(0.5)
+                interrupted = time.monotonic()
             os.write(screen, answer.encode())
+        elif interrupted and time.monotonic() > interrupted + 10:  # It came just before Python waited for a key.
+            os.write(screen, b"\x03")
+            interrupted = time.monotonic()
     os.close(screen)
     assert not waiting, f"never asked {waiting[0][0]!r}: {seen}"
     return Ran(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), seen, "")

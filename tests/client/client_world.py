@@ -131,11 +131,15 @@ class CuttingProxy(TcpServer):
     def _back(self, there: socket.socket, found: socket.socket, left: list[int]) -> None:
         with suppress(OSError):
             while said := there.recv(65536):
-                found.sendall(said[: left[0]])
-                if left[0] < NEVER and len(said) >= left[0]:
+                allowed = left[0]
+                if ends := allowed < NEVER and len(said) >= allowed:
+                    left[0] = NEVER  # Before the bytes go: who has them may ask again, and take the next cut.
+                elif allowed < NEVER:
+                    left[0] = allowed - len(said)
+                found.sendall(said[:allowed])
+                if ends:
                     self._cut(found, there)
                     return
-                left[0] -= len(said) if left[0] < NEVER else 0
         with suppress(OSError):
             found.shutdown(socket.SHUT_RDWR)  # The server hung up.
 

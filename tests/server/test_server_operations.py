@@ -15,6 +15,7 @@ import pytest
 from server_world import COUNT, prepare, running
 
 from discreet.errors import InvalidParameter
+from discreet.query.workers import worker_engine
 from discreet.server.accounts import AccountRole, Accounts
 from discreet.server.state_file import StateFile
 from discreet.server.watch.health import Readiness
@@ -172,6 +173,13 @@ class TestLines:
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_workers_leave_the_processor_to_the_server(world):
+    """Otherwise how busy they are, which follows the rows, moves the moment at which answers leave."""
+    assert world.client("analyst").post("/v1/datasets/one/releases?wait=60", json=COUNT).status_code == 200
+    zygote = worker_engine._zygote
+    assert os.getpriority(os.PRIO_PROCESS, zygote._process.pid) >= min(19, os.getpriority(os.PRIO_PROCESS, 0) + 10)
+
+
 def test_sigterm_lets_a_release_end_at_its_time(tmp_path):
     """What is running is answered and on record; without the handler of our own the process would end at once."""
     prepare(tmp_path)

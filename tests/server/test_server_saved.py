@@ -110,6 +110,7 @@ class TestSaved:
 ARGUMENTS = {
     **dict.fromkeys(("QUANTILE", "QUANTILE_CONT"), "age, 0.5"),
     **dict.fromkeys(("LOWER", "UPPER", "LENGTH", "TRIM", "MODE"), "clinic"),
+    **dict.fromkeys(("CORR", "COVAR_POP", "COVAR_SAMP"), "age, age * age"),
     "IFNULL": "age, 0",
     "NULLIF": "age, 0",
     "COALESCE": "age, 0",

@@ -80,7 +80,7 @@ def _words() -> _Words:
     words.add_argument("--expected", action="append", help="expected rows of a typical group, or column=value")
     words.add_argument("--keys", action="append", help="public values of a group key: column=one,two")
     words.add_argument("--quantile-intervals", action="store_true", help="give quantiles a ±")
-    words.add_argument("--population", action="store_true", help="with it: for what the rows were drawn from")
+    words.add_argument("--population", action="store_true", help="± for what the rows were drawn from")
     does = words.add_mutually_exclusive_group()
     for name, told in (("explain", "show the price"), ("dummy", "try on made-up rows"), ("release", "pay and answer")):
         does.add_argument(f"--{name}", dest="does", action="store_const", const=name, help=told)

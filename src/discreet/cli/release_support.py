@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from fractions import Fraction
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
@@ -26,18 +27,22 @@ from discreet.release.plan import Every, Period, ReleasePlan
 from discreet.release.schedule_status import Series, plan_ledger
 
 if TYPE_CHECKING:
+    from discreet.release.pricing.limit_grid import LimitGrid
     from discreet.release.pricing.plan_check import Checked
     from discreet.release.pricing.priced_release import PricedRelease
 
 __all__ = [
     "CheckedPlan",
+    "ComparedLimits",
     "Drafted",
+    "LimitFigures",
     "PlanStatus",
     "PriceList",
     "TablePrice",
     "Total",
     "Written",
     "period_of",
+    "public_rows",
     "released",
     "standing",
 ]
@@ -102,6 +107,26 @@ def period_of(plan: ReleasePlan, label: str | None) -> Period | None:
             return period
     known = ", ".join(period.label for period in begun[-_SHOWN:])
     raise InvalidParameter(f"there is no period {label!r} until today; the last ones are {known or 'none'}")
+
+
+def public_rows(plan: ReleasePlan, said: Sequence[str] | None) -> dict[str, Path] | None:
+    """Read which files stand in for which private tables; None if none was named."""
+    if not said:
+        return None
+    private = [name for name, table in plan.policy.tables.items() if not table.public]
+    found: dict[str, Path] = {}
+    for one in said:
+        name, separator, file = one.partition("=")
+        if not separator or name not in private:
+            if len(private) != 1:
+                raise InvalidParameter(
+                    f"say whose rows they are, one of {', '.join(private)}: --public {private[0]}=FILE"
+                )
+            name, file = private[0], one
+        if name in found:
+            raise InvalidParameter(f"public rows for {name!r} are named twice: put them into one file")
+        found[name] = Path(file)
+    return found
 
 
 def _due(plan: ReleasePlan, stands: Series) -> Period:
@@ -196,6 +221,7 @@ class PriceList:
     lifetime_budget: str
     tables: list[TablePrice]
     running: list[dict[str, Any]]  # series of totals, each paid for once, for all its days
+    shared_noise: list[str]  # how families are drawn whose tables share their noise
     advice: list[str]
     text: str
 
@@ -288,6 +314,63 @@ class CheckedPlan:
         first, *notes = self.text.split("\n")
         yield Styled(first, "bold green")
         yield from notes
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitFigures:
+    """The error of one column under one limit. Shares are parts of what is expected of a typical group."""
+
+    published: str  # the name in [[publish]]
+    table: str
+    column: str
+    of: str  # "contributions" or "bounds"
+    limit: str  # as the plan would say it
+    noise: float | None  # the ± at 95 %, as in the price list; null where such a plan is refused
+    noise_share: float | None
+    bias_share: float | None
+    total_share: float | None
+    current: bool
+    least: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedLimits:
+    """Limits of a plan beside the error of each, on rows that are made up or public."""
+
+    plan: str
+    period: str
+    rows: str  # "made-up" or "public"
+    grid: list[LimitFigures]
+    proposals: dict[str, str]  # by name in [[publish]]
+    left_out: list[str]
+    notes: list[str]
+
+    @classmethod
+    def of(cls, grid: LimitGrid) -> ComparedLimits:
+        """Read a comparison."""
+        said = grid.to_json()
+        return cls(**said | {"grid": [LimitFigures(**row) for row in said["grid"]]})
+
+    def blocks(self) -> Iterator[Block]:
+        yield Styled(f"Limits of {self.plan} ({self.period}), compared on {self.rows} rows", "bold")
+        for (table, column, of), rows in groupby(self.grid, key=lambda row: (row.table, row.column, row.of)):
+            yield Styled(f"\n{table}: {column}", "bold")
+            head = ("bounds" if of == "bounds" else "limit", "± at 95 %", "noise", "bias", "total", "")
+            yield TextTable(head=head, rows=[_figures(row) for row in rows], right=frozenset({1, 2, 3, 4}))
+        yield ""
+        yield from (f"{name}: of these, {limit} errs least" for name, limit in self.proposals.items())
+        yield from self.left_out
+        yield from self.notes
+
+
+def _figures(row: LimitFigures) -> tuple[str, ...]:
+    from discreet.release.pricing.limit_grid import percents
+
+    noise = "refused" if row.noise is None else f"± {significant_up(row.noise, 3)}"
+    marks = ", ".join(word for word, said in (("now", row.current), ("least", row.least)) if said)
+    return (row.limit, noise, *map(percents, (row.noise_share, row.bias_share, row.total_share)), marks)
 
 
 @final

@@ -106,7 +106,7 @@ _APART = " \t\n,;=<>()"
 _SQL = (
     "SELECT", "FROM", "WHERE", "GROUP BY", "HAVING", "ORDER BY", "LIMIT", "JOIN", "ON", "AS", "AND", "OR", "NOT", "IN",
     "BETWEEN", "LIKE", "IS NULL", "CASE", "WHEN", "THEN", "ELSE", "END", "WITH", "UNION ALL", "COUNT(*)", "COUNT(",
-    "COUNT(DISTINCT", "SUM(", "AVG(", "MEDIAN(", "QUANTILE(", "STDDEV(", "VAR_SAMP(", "MIN(", "MAX(", "MODE(",
+    "COUNT(DISTINCT", "SUM(", "AVG(", "MEDIAN(", "QUANTILE(", "STDDEV(", "VAR_SAMP(", "CORR(", "MIN(", "MAX(", "MODE(",
     "FILTER (WHERE", "DP_LOW(", "DP_HIGH(", "DATE", "EXTRACT(", "DATE_TRUNC(", "COALESCE(",
 )  # fmt: skip
 

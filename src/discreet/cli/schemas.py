@@ -39,7 +39,17 @@ from discreet.cli.ledger_support import (
 )
 from discreet.cli.profile_support import ProfileAnswer
 from discreet.cli.query_support import ColumnFacts, Explained, LimitsAnswer, TableAnswer, UnitsInBin
-from discreet.cli.release_support import CheckedPlan, Drafted, PlanStatus, PriceList, TablePrice, Total, Written
+from discreet.cli.release_support import (
+    CheckedPlan,
+    ComparedLimits,
+    Drafted,
+    LimitFigures,
+    PlanStatus,
+    PriceList,
+    TablePrice,
+    Total,
+    Written,
+)
 from discreet.cli.server_support import (
     NewSecret,
     PeopleList,
@@ -108,6 +118,7 @@ ANSWERS: Mapping[str, Any] = {
     "plan price": PriceList,
     "plan schema": dict[str, Any],
     "plan status": PlanStatus,
+    "plan tune": ComparedLimits,
     "profile": ProfileAnswer,
     "query": TableAnswer,
     "release": Written,
@@ -145,6 +156,7 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     FoundMeaning: "FoundAnswer",
     FoundMember: "FoundAnswer",
     ItemCountsAnswer: "ItemCountsAnswer",
+    LimitFigures: "LimitFigures",
     MethodAnswer: "MethodAnswer",
     PersonRow: "PersonRow",
     QuotaNow: "QuotaNow",

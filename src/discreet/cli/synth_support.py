@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
@@ -60,8 +61,15 @@ class FitRequest:
     table: str | None
 
 
-def drafted(source: Path, file: Path | CsvFile, table: str | None, out: Path) -> DraftedDomain:
-    """Write a domain file from what a policy declares, or from the names of a file's columns."""
+def drafted(source: Path, file: Path | CsvFile, table: str | None, out: Path, *, public: bool) -> DraftedDomain:
+    """Write a domain file from what a policy declares, or from the names of a file's columns, or its public rows."""
+    if public:
+        if source.suffix == ".toml":
+            raise InvalidParameter(
+                "--public is for a file of rows that anybody may see: a policy is about private ones"
+            )
+        proposed = Domain.propose(public_sample=file)
+        return _written(out, domain_text(proposed), list(proposed.names), unfinished=[])
     if source.suffix != ".toml":
         names = list(table_of(file).names)
         return _written(out, names_text(names), names, unfinished=names)
@@ -121,18 +129,39 @@ def _note_nothing_found(model: SyntheticModel) -> None:
         )
 
 
-def sampled(file: Path, rows: int | None, out: Path) -> SampledRows:
-    """Draw rows from a model and write them."""
+def sampled(file: Path, rows: int | None, where: list[str], out: Path) -> SampledRows:
+    """Draw rows from a model, of some values alone if that is asked for, and write them."""
     model = load(file)
     if isinstance(model, SyntheticImageModel):
+        if where:
+            raise InvalidParameter("--where is for tables: this is a model of pictures")
         _check_ending(out, _MODEL)
         pictures = model.sample(rows)
         pictures.to_safetensors(out)
         return SampledRows(file=str(out), rows=len(pictures), promise=str(model.promise))
     _check_ending(out, ".csv", ".parquet")
-    table = model.sample(rows)
+    table = model.sample(rows, where=dict(_condition(model.domain, one) for one in where) or None)
     table.to_csv(out) if out.suffix == ".csv" else table.to_parquet(out)
     return SampledRows(file=str(out), rows=len(table), promise=str(model.promise))
+
+
+def _condition(domain: Domain, said: str) -> tuple[str, Any]:
+    """Read column=value, or column=low..high of numbers and dates."""
+    name, sign, text = said.partition("=")
+    if not sign:
+        raise InvalidParameter("--where takes column=value, or column=low..high: --where sex=f --where age=18..30")
+    column = domain.columns[domain.names[domain.place(name)]]
+    if isinstance(column, Category):
+        return name, next((value for value in column.labels if value is not None and str(value) == text), text)
+    ends = [_day(end) if column.is_date else end for end in text.split("..")]
+    return name, tuple(ends) if len(ends) > 1 else (ends[0], ends[0])
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise InvalidParameter("--where takes dates as 2025-01-31") from None
 
 
 def evaluated(

@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 _LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_WORKERS_YIELD = 10  # niceness: an answer that is due does not wait for workers that are busy
 _SLOWEST_HEADERS = 16 << 10  # bytes of a request's head
 
 
@@ -123,6 +124,7 @@ def opened_server(
 ) -> Iterator[Any]:
     """Open everything that a server needs, and let go of it afterwards; jobs are not begun yet."""
     _check_libraries()
+    from discreet.query.workers.worker_engine import get_ready
     from discreet.server.accounts import Accounts, nobodys_password
     from discreet.server.app import Server
     from discreet.server.approvals import ApprovalGate, ApprovalLimits
@@ -135,6 +137,7 @@ def opened_server(
     from discreet.server.work.kinds import job_runners
     from discreet.server.work.plan_jobs import PlacedPlans
 
+    get_ready(niceness=_WORKERS_YIELD)
     with ExitStack() as opened:
         log = OperationsLog(settings.log)
         opened.callback(log.stop)

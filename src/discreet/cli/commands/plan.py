@@ -12,6 +12,14 @@ from discreet.cli.output import show
 
 __all__ = ["add_to"]
 
+PublicRows = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--public",
+        help="Rows that are public, in place of those that are made up: a file, or TABLE=FILE for each private table.",
+        metavar="FILE",
+    ),
+]
 plan = group("Check, price and try out a release plan. No private row is read, and nothing is spent.")
 
 
@@ -37,6 +45,17 @@ def price(file: PlanFile, period: Period = None, as_json: AsJson = False) -> Non
 
     read = read_release_plan(file)
     show(PriceList.of(price(read, period_of(read, period))), as_json=as_json)
+
+
+@command(plan, "tune", example="discreet plan tune plan.toml", busy="comparing limits")
+def tune(file: PlanFile, period: Period = None, public: PublicRows = None, as_json: AsJson = False) -> None:
+    """Compare contribution limits and value bounds by noise and by what they leave out of made-up or public rows."""
+    from discreet.cli.release_support import ComparedLimits, period_of, public_rows
+    from discreet.release import read_release_plan, tune
+
+    read = read_release_plan(file)
+    grid = tune(read, period_of(read, period), public=public_rows(read, public))
+    show(ComparedLimits.of(grid), as_json=as_json)
 
 
 @command(plan, "status", example="discreet plan status plan.toml", busy="reading the ledger")

@@ -43,7 +43,7 @@ _QuantileIntervals = Annotated[
 _Population = Annotated[
     bool,
     typer.Option(
-        "--population", help="With --quantile-intervals: give the ± for what the rows were drawn from, independently."
+        "--population", help="Give the ± of means and quantiles for what the rows were drawn from, independently."
     ),
 ]
 _IdempotencyKey = Annotated[

@@ -30,6 +30,10 @@ __all__ = ["add_to"]
 synth = group("Synthetic data: fit a differentially private model to a table, sample from it, evaluate it.")
 _Source = Annotated[Path, typer.Argument(help="A policy or a plan; or a Parquet or CSV file.", metavar="FILE")]
 _Table = Annotated[str | None, typer.Option("--table", help="The name of the table in the policy.")]
+_PublicRows = Annotated[
+    bool,
+    typer.Option("--public", help="FILE is public: propose values and bounds from its rows. Never for private rows."),
+]
 _DomainOut = Annotated[Path, typer.Option("--out", help="The domain file to write.")]
 _FIT_EXAMPLE = """\
 discreet synth fit plan.toml --domain domain.toml --rows-per-unit 2 --method mst \\
@@ -58,6 +62,10 @@ _ModelOut = Annotated[Path, typer.Option("--out", help="The model to write: a .s
 _Model = Annotated[Path, typer.Argument(help="A model that `synth fit` wrote.", metavar="MODEL")]
 _SampleRows = Annotated[
     int | None, typer.Option("--rows", help="Number of rows; by default about as many as the real table has.")
+]
+_Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Rows of these values alone: sex=f, or age=18..30; again for further columns."),
 ]
 _SampleOut = Annotated[
     Path, typer.Option("--out", help="The file to write: .csv or .parquet; for images .safetensors.")
@@ -89,6 +97,7 @@ def domain(
     delimiter: Delimiter = None,
     quote: Quote = None,
     encoding: Encoding = None,
+    public: _PublicRows = False,
     out: _DomainOut = Path("domain.toml"),
     as_json: AsJson = False,
 ) -> None:
@@ -96,7 +105,7 @@ def domain(
     from discreet.cli.synth_support import drafted
 
     file = file_as_written(source, delimiter=delimiter, quote=quote, encoding=encoding)
-    show(drafted(source, file, table, out), as_json=as_json)
+    show(drafted(source, file, table, out, public=public), as_json=as_json)
 
 
 @command(synth, "fit", example=_FIT_EXAMPLE)
@@ -142,12 +151,16 @@ def fit(
 
 @command(synth, "sample", example="discreet synth sample stays.safetensors --out synthetic.csv", busy="sampling")
 def sample(
-    model: _Model, rows: _SampleRows = None, out: _SampleOut = Path("synthetic.csv"), as_json: AsJson = False
+    model: _Model,
+    rows: _SampleRows = None,
+    where: _Where = None,
+    out: _SampleOut = Path("synthetic.csv"),
+    as_json: AsJson = False,
 ) -> None:
     """Sample synthetic rows from a model: post-processing, so it is free, however often and however many."""
     from discreet.cli.synth_support import sampled
 
-    show(sampled(model, rows, out), as_json=as_json)
+    show(sampled(model, rows, where or [], out), as_json=as_json)
 
 
 @command(synth, "evaluate", example=_EVALUATE_EXAMPLE, busy="evaluating")
