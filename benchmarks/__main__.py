@@ -26,6 +26,7 @@ from benchmarks import (
     bench_noise,
     bench_people,
     bench_people_regression,
+    bench_population,
     bench_profile,
     bench_quantile_intervals,
     bench_quantiles_at_once,
@@ -79,6 +80,7 @@ TOPICS: Final = {
     "accuracy": Topic(bench_accuracy.measure, bench_accuracy.tables, needs_data=True),
     "quantile_intervals": Topic(bench_quantile_intervals.measure, bench_quantile_intervals.tables, needs_data=True),
     "quantiles_at_once": Topic(bench_quantiles_at_once.measure, one(bench_quantiles_at_once.table), counts_runs=True),
+    "population": Topic(bench_population.measure, bench_population.tables, needs_data=True),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
     "queries": Topic(bench_queries.measure, bench_queries.tables),
     "engines": Topic(bench_engines.measure, bench_engines.tables, needs_scratch=True),
@@ -98,12 +100,13 @@ TOPICS: Final = {
         bench_people_regression.measure, one(bench_people_regression.table), needs_data=True, counts_runs=True
     ),
     "learning": Topic(bench_learning.measure, one(bench_learning.table), needs_data=True),
+    "trees": Topic(bench_learning.measure_trees, one(bench_learning.trees_table), needs_data=True),
     "estimators": Topic(bench_estimators.measure, bench_estimators.tables, needs_data=True),
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
     "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
     "diffusion": Topic(bench_diffusion.measure, one(bench_diffusion.table), needs_data=True),
     "synth_tables": Topic(bench_synth_tables.measure, bench_synth_tables.tables, needs_data=True),
-    "synth_auto": Topic(bench_synth_auto.measure, one(bench_synth_auto.table), needs_data=True),
+    "synth_auto": Topic(bench_synth_auto.measure, bench_synth_auto.tables, needs_data=True),
 }
 
 

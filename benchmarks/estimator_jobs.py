@@ -35,10 +35,12 @@ def kept(path: Path) -> tuple[str, Bounded]:
         return str(file["task"]), table
 
 
-def report(table: Bounded, score: Callable[[Bounded, Any, Any], dict[str, float]], **labels: object) -> None:
+def report(
+    table: Bounded, score: Callable[[Bounded, Any, Any], dict[str, float]], runs: int = RUNS, /, **labels: object
+) -> None:
     """Fit and score on fresh halves again and again, and print the means."""
     start, found = time.process_time(), []
-    for repetition in range(3 if is_quick() else RUNS):
+    for repetition in range(3 if is_quick() else runs):
         fitted, held = split(table, repetition)
         found.append(score(table, fitted, held))
     seconds = (time.process_time() - start) / len(found)

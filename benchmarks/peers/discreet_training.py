@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.peers.training_models import CLIP, NOISE, RATE, Job, asked, report
+from benchmarks.peers.training_models import CLIP, NOISE, POOL, RATE, Job, asked, pool, report
+from discreet.learn.torch import make_private
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.clipping.float_error import slack_of
 from discreet.learn.torch.noisy_step import NoisyStep
@@ -38,6 +40,7 @@ def steps(job: Job, slots: int) -> dict[str, Callable[[], object]]:
     optimizer = torch.optim.SGD(job.network.parameters(), RATE)
     noisy = NoisyStep(plan, sums, NoiseAhead(plan), optimizer, None, None, None, None)
     unit, inside = float(plan.grid / plan.divisor), torch.ones(slots, dtype=torch.bool)
+    nothing = np.zeros(plan.parameters, np.int64)
 
     def add() -> None:
         for rows, labels in zip(torch.split(job.rows, slots), torch.split(job.labels, slots), strict=True):
@@ -45,7 +48,7 @@ def steps(job: Job, slots: int) -> dict[str, Callable[[], object]]:
 
     def clipped() -> None:
         add()
-        noisy._set_gradients(sums.take() * unit)
+        noisy._set_gradients(torch.from_numpy(sums.take().noisy(nothing, unit)))
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
@@ -56,9 +59,35 @@ def steps(job: Job, slots: int) -> dict[str, Callable[[], object]]:
     return {"clipped": clipped, "noisy": with_noise}
 
 
+def fit(job: Job) -> dict[str, Callable[[], object]]:
+    """Return a step of a whole private run: coins, order, rows, checks, clipped sum, noise and optimiser."""
+    private = make_private(
+        job.network,
+        torch.optim.SGD(job.network.parameters(), RATE),
+        pool(job),
+        loss=torch.nn.CrossEntropyLoss(reduction="none"),
+        noise_multiplier=NOISE,
+        delta="1e-5",
+        public_rows=POOL,
+        batch_size=len(job.rows),
+        clip=CLIP,
+        steps=100_000,
+    )
+    batches = private.batches()
+
+    def step() -> None:
+        taken = private.steps_taken
+        while private.steps_taken == taken:
+            private.step(private.losses(next(batches)))
+
+    return {"loop": step}
+
+
 def main() -> None:
     """Time what the command line names."""
     job = asked()
+    if job.mode == "fit":
+        return report(fit(job))
     slots = min(len(job.rows), int(job.mode))
     report(steps(job, slots), slots=slots)
 

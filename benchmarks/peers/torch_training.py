@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap
 from torch.nn import functional
 
-from benchmarks.peers.training_models import CLIP, NOISE, RATE, Job, asked, report
+from benchmarks.peers.training_models import CLIP, NOISE, POOL, RATE, Job, asked, pool, report
 
 
 def plain(job: Job) -> dict[str, Callable[[], object]]:
@@ -22,6 +22,19 @@ def plain(job: Job) -> dict[str, Callable[[], object]]:
         optimizer.step()
 
     return {"not private": step}
+
+
+def loop(job: Job) -> dict[str, Callable[[], object]]:
+    """Return an ordinary step on rows that are drawn from many."""
+    optimizer, (rows, labels) = torch.optim.SGD(job.network.parameters(), RATE), pool(job)
+
+    def step() -> None:
+        drawn = torch.randint(0, POOL, (len(job.rows),))
+        optimizer.zero_grad()
+        torch.autograd.backward(functional.cross_entropy(job.network(rows[drawn]), labels[drawn]))
+        optimizer.step()
+
+    return {"loop": step}
 
 
 def compiled(job: Job) -> dict[str, Callable[[], object]]:
@@ -51,7 +64,7 @@ def compiled(job: Job) -> dict[str, Callable[[], object]]:
 def main() -> None:
     """Time what the command line names."""
     job = asked()
-    report(plain(job) if job.mode == "plain" else compiled(job))
+    report({"plain": plain, "loop": loop, "compiled": compiled}[job.mode](job))
 
 
 if __name__ == "__main__":

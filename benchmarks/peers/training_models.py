@@ -15,9 +15,10 @@ from torch.nn import functional
 from benchmarks.peers.protocol import emit, is_quick
 from benchmarks.timing import alternate
 
-__all__ = ["CLIP", "NOISE", "RATE", "Job", "asked", "report"]
+__all__ = ["CLIP", "NOISE", "POOL", "RATE", "Job", "asked", "pool", "report"]
 
 CLIP, NOISE, RATE = 1.0, 1.0, 0.1  # clip, noise multiplier, learning rate
+POOL = 60_000  # rows that a whole loop draws its batches from
 STEPS = 5  # of one timing: noise that is drawn ahead in one step is then paid in another
 SECONDS = 4.0
 
@@ -73,6 +74,11 @@ def perceptron() -> nn.Module:
     return nn.Sequential(nn.Linear(784, 256), nn.ReLU(), nn.Linear(256, 10))
 
 
+def wide() -> nn.Module:
+    """784-1024-1024-10; 1,863,000 parameters."""
+    return nn.Sequential(nn.Linear(784, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 10))
+
+
 def convolutions() -> nn.Module:
     """The small network of Tramer and Boneh for MNIST; 26,000 parameters."""
     return nn.Sequential(
@@ -84,6 +90,7 @@ def convolutions() -> nn.Module:
 
 NETWORKS: dict[str, tuple[Callable[[], nn.Module], tuple[int, ...]]] = {
     "mlp": (perceptron, (784,)),
+    "wide": (wide, (784,)),
     "cnn": (convolutions, (1, 28, 28)),
     "transformer": (Transformer, (32, 32)),
 }
@@ -97,6 +104,11 @@ def asked() -> Job:
     _keep_memory()
     make, shape = NETWORKS[model]
     return Job(model, mode, make(), torch.randn(int(batch), *shape), torch.randint(0, 10, (int(batch),)))
+
+
+def pool(job: Job) -> tuple[Tensor, Tensor]:
+    """Make up the rows of a whole loop."""
+    return torch.randn(POOL, *job.rows.shape[1:]), torch.randint(0, 10, (POOL,))
 
 
 def report(steps: dict[str, Callable[[], object]], **facts: object) -> None:
