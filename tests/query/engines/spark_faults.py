@@ -40,22 +40,31 @@ def _parent(process: int) -> int:
 
 
 def lags(folder: Path, ends: bool, step: str, *words: Any) -> Any:
-    """Take a step of a task; the first attempt at the first partition waits for the second to begin, or for ever."""
+    """Take a step of a task; the first attempt at the first partition waits for the second to begin, or for ever.
+
+    If it ends, neither attempt returns before both have ended: Spark kills whoever is behind once one has returned.
+    """
     from pyspark import TaskContext
 
     context = TaskContext.get()
     assert context is not None
+    if context.partitionId() != FIRST[step]:
+        return getattr(partition_tasks, step)(*words)
     attempt = context.attemptNumber()
-    if context.partitionId() == FIRST[step]:
-        (folder / f"{attempt} began").touch()
-        awaited = folder / ("0 began" if attempt else "1 began" if ends else "never")
-        end = time.monotonic() + LONGEST
-        while not awaited.exists() and time.monotonic() < end:
-            time.sleep(0.02)
+    other = 0 if attempt else 1
+    (folder / f"{attempt} began").touch()
+    _await(folder / (f"{other} began" if ends or attempt else "never"))
     found = getattr(partition_tasks, step)(*words)
-    if context.partitionId() == FIRST[step]:
-        (folder / f"{attempt} ended").touch()
+    (folder / f"{attempt} ended").touch()
+    if ends:
+        _await(folder / f"{other} ended")
     return found
+
+
+def _await(file: Path) -> None:
+    end = time.monotonic() + LONGEST
+    while not file.exists() and time.monotonic() < end:
+        time.sleep(0.02)
 
 
 def weighs(folder: Path, step: str, *words: Any) -> Any:
