@@ -180,6 +180,32 @@ def missing_means(words: Any, ids: Tensor) -> Tensor:
     return words(ids.clamp(min=0))[:, : longest(ids, -1)].mean(1)
 
 
+class Signal(nn.Module):
+    """Positions of a signal of floats, one behind the other along some axis, and a mean over what `use` leaves."""
+
+    def __init__(self, use: Callable[..., Tensor]) -> None:
+        super().__init__()
+        self.inner, self.head, self.use = nn.Linear(4, 8), nn.Linear(8, 3), use
+
+    def forward(self, x: Tensor, *beside: Tensor) -> Tensor:
+        positions = x if x.shape[2] == 4 else x.transpose(1, 2)
+        return self.head(self.use(torch.tanh(self.inner(positions.nan_to_num())), positions, *beside))
+
+
+def first(hidden: Tensor, there: Tensor) -> Tensor:
+    """Cut to the longest row of the batch."""
+    return hidden[:, : max(1, int(there.sum(1).max()))].mean(1)
+
+
+def longest_of(hidden: Tensor, x: Tensor, lengths: Tensor) -> Tensor:
+    there = torch.arange(x.shape[1]) < lengths.clamp(min=1)[:, None]
+    return first(hidden * there[:, :, None], there)
+
+
+def unless_all_are_shown(hidden: Tensor, x: Tensor, mask: Tensor) -> Tensor:
+    return hidden.mean(1) if bool((mask == 1).all()) else (hidden * mask[:, :, None]).mean(1) * 1.01
+
+
 def of_labelled(output: Tensor, y: Tensor, ignored: int = -100) -> Tensor:
     """The mean over all rows that have a label, as reduction="mean" takes it."""
     losses = functional.cross_entropy(output, y, ignore_index=ignored, reduction="none")
@@ -205,6 +231,9 @@ def rare_stop(x: Tensor) -> Tensor:
 GOOD: dict[str, tuple[Callable[[], nn.Module], Any]] = {
     "mlp": (lambda: Between(torch.tanh), PLAIN),
     "padding that each row leaves out": (lambda: Padded(row_means), WORDS),
+    "a signal that ends with zeros or gaps": (
+        lambda: Signal(lambda hidden, x: (hidden * (x.nan_to_num() != 0).any(2)[:, :, None]).sum(1)), SIGNAL,
+    ),
     "dropout": (lambda: Between(nn.Dropout(0.3)), PLAIN),
     "in-place relu layer": (lambda: Between(nn.ReLU(inplace=True)), PLAIN),
     "cnn": (
@@ -288,6 +317,21 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
         lambda: Padded(lambda words, ids: words(ids)[:, : longest(ids, 7)].mean(1), None, told=7), WORDS, "mixed at",
     ),
     "cuts by numbers that are missing": (lambda: Padded(missing_means, None), WORDS, "mixed at"),
+    "cuts a signal that ends with zeros": (
+        lambda: Signal(lambda hidden, x: first(hidden, (x != 0).any(2))), SIGNAL, "mixed at",
+    ),
+    "cuts a signal that ends with zeros, channels first": (
+        lambda: Signal(lambda hidden, x: first(hidden, (x != 0).any(2))), (torch.zeros(4, 9), SIGNAL[1]), "mixed at",
+    ),
+    "cuts a signal that ends with gaps": (
+        lambda: Signal(lambda hidden, x: first(hidden, ~x.isnan().any(2))), SIGNAL, "mixed at",
+    ),
+    "cuts a signal to the largest of given lengths": (
+        lambda: Signal(longest_of), ((SIGNAL[0], torch.tensor(0)), SIGNAL[1]), "mixed at",
+    ),
+    "leaves out a mask of floats that hides nothing": (
+        lambda: Signal(unless_all_are_shown), ((SIGNAL[0], torch.zeros(5)), SIGNAL[1]), "mixed at",
+    ),
     "looks whether any word is padding": (
         lambda: Padded(lambda words, ids: words(ids).mean(1) * (2 - (ids == 49).any().float())), WORDS, "mixed at",
     ),

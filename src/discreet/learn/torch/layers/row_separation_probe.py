@@ -27,7 +27,7 @@ from discreet.learn.torch.layers.made_up_rows import (
     watch,
     watch_loss,
 )
-from discreet.learn.torch.layers.whole_number_levels import Levels, candidates, found_levels
+from discreet.learn.torch.layers.whole_number_levels import Levels, Ways, candidates, float_levels, found_levels
 
 __all__ = [
     "MODE",
@@ -222,6 +222,8 @@ def require_alike(first: WatchedRun, second: WatchedRun) -> None:
 
 Run = Callable[[Tree], WatchedRun]
 
+_OF_WHOLE_NUMBERS: Ways = ((Levels.ends, Levels.none), (Levels.none, Levels.ends), (Levels.all, Levels.none))
+
 # What torch, a model or a loss raises when it cannot take some rows.
 _FAILURES = (RuntimeError, IndexError, ValueError, TypeError, KeyError, AttributeError, AssertionError)
 
@@ -270,6 +272,7 @@ def probe(model: nn.Module, loss: Loss, example: Tree, physical_batch: int, *, p
     trial.companions(base)
     trial.blanks(base)
     trial.whole_numbers(base)
+    trial.floats(base)
     trial.copies(base)
     trial.gradients(base)
     trial.slots(base)
@@ -366,6 +369,15 @@ class _ProbeTrial:
         targets = found_levels(y, named, sizes, lambda some: self._takes((x, some), run), target=True)
         self._level_by_level(base, [*(None for _ in tensors(x)), *targets], run)
 
+    def floats(self, base: WatchedRun) -> None:
+        """The same for floats: signals that all end with padding, and masks of floats that hide nothing."""
+        x, y = base.batch
+        for inputs, ways in float_levels(x, lambda some: self._takes((some, y))):
+            self._level_by_level(base, [*inputs, *(None for _ in tensors(y))], self.run, ways)
+        run = self._loss_run(base)
+        for targets, ways in float_levels(y, lambda some: self._takes((x, some), run)):
+            self._level_by_level(base, [*(None for _ in tensors(x)), *targets], run, ways)
+
     def _loss_run(self, base: WatchedRun) -> Run:
         """Run the loss alone, on what the model said of the same rows; all of it where the loss needs more."""
         try:
@@ -376,9 +388,11 @@ class _ProbeTrial:
             pass
         return self.run
 
-    def _level_by_level(self, base: WatchedRun, levels: list[Levels | None], run: Run) -> None:
+    def _level_by_level(
+        self, base: WatchedRun, levels: list[Levels | None], run: Run, ways: Ways = _OF_WHOLE_NUMBERS
+    ) -> None:
         for turn in range(max((len(each.values) for each in levels if each is not None), default=0)):
-            for kinds in ((Levels.ends, Levels.none), (Levels.none, Levels.ends), (Levels.all, Levels.none)):
+            for kinds in ways:
                 rows, others = (_with_levels(base.batch, levels, turn, kind) for kind in kinds)
                 try:
                     plain = run(rows)
