@@ -181,7 +181,7 @@ class ReleaseTable:
         columns: The columns, with intervals where something was measured.
         rows_shown: How many rows there are.
         notes: What a reader should know.
-        event: What was spent.
+        event: What was spent; of a table whose noise a family shares, what it tells by itself.
         relation: The neighbouring relation.
         cost: What was spent, in a few words.
         confidence: The confidence of every interval.

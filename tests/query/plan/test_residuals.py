@@ -20,6 +20,7 @@ from discreet.query.plan.residuals import (
     GroupTree,
     ResidualNoise,
     SharedDraw,
+    SharedNoise,
     best_shares,
     is_below,
     residuals_of,
@@ -140,6 +141,23 @@ def covariance(noise: ResidualNoise, number: int) -> np.ndarray:
             response = table.over.astype(float) / table.under
             found = found + float(square / share) * np.outer(response, response)
     return np.asarray(found)
+
+
+@pytest.mark.parametrize(("trees", "tables"), WORLDS)
+def test_a_table_alone_tells_what_its_residuals_cost_and_more_than_its_part_of_the_price(trees, tables):
+    """By the covariance of its cells and all neighbours. The mistake: a table tells what it pays, as if apart."""
+    noise, paid = noise_of(trees, tables), 1 / len(tables)
+    exceeded = False
+    for number, table in enumerate(tables):
+        shared = SharedNoise(family="", residuals=noise, table=number, scales=(Fraction(1),), variances=(None,), aim="")
+        (variance,) = shared.alone
+        told = 1 / float(variance)
+        inverse, moves = np.linalg.pinv(covariance(noise, number)), counts(trees, table).astype(float)
+        found = float((moves * (inverse @ moves)).sum(axis=0).max())
+        assert found <= told * (1 + 1e-9)
+        assert found >= told * (1 - 1e-9) or trees is UNEVEN  # Nothing is told within a group that is alone.
+        exceeded |= found > 1.05 * paid
+    assert exceeded
 
 
 @pytest.mark.parametrize(("trees", "tables"), WORLDS)

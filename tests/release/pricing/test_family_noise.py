@@ -13,7 +13,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.privacy import epsilon
 from discreet.query import Session
+from discreet.query.plan.planner import joint_event
 from discreet.release import dummy, price, publish, read_release_plan, verify_bundle
 from discreet.release.pricing import family_noise
 from discreet.release.pricing.release_price import apart
@@ -91,6 +93,23 @@ def test_no_table_is_less_exact_than_with_noise_of_its_own_and_the_price_is_the_
     assert variances(apart(shared)) == theirs
     assert "drawn once for 4 tables, by residuals" in str(shared)
     assert "residuals" not in str(alone)
+
+
+@pytest.mark.parametrize("measures", ['people = "COUNT(*)"', 'people = "COUNT(*)", ages = "COUNT(DISTINCT age)"'])
+def test_a_table_is_said_to_tell_alone_what_it_tells_and_not_what_it_pays(tmp_path, measures):
+    """The finest table holds all residuals of a family of two: whoever has it alone has everything."""
+    groupings = '[["a", "b"], []]'
+    priced = price(plan_of(tmp_path, groupings=groupings, measures=measures))
+    finest, coarsest = priced.tables
+    assert is_shared(priced)
+    assert finest.epsilon(priced.delta) <= priced.epsilon * (1 + 1e-9)
+    assert finest.epsilon(priced.delta) > priced.epsilon * 0.999 or "ages" in measures
+    assert finest.epsilon(priced.delta) > 1.05 * epsilon(finest.priced.event, priced.delta)
+    assert joint_event([finest.priced.event, coarsest.priced.event]) == priced.event
+    alone = price(plan_of(tmp_path, 'aim = "apart"', groupings=groupings, measures=measures))
+    assert [table.priced.alone for table in alone.tables] == [table.priced.event for table in alone.tables]
+    folder = dummy(plan_of(tmp_path, groupings=groupings, measures=measures), tmp_path / "try")
+    assert f"| `n_by_a_b` | {finest.epsilon(priced.delta):.4g} |" in next(folder.glob("guarantee*.md")).read_text()
 
 
 def total(priced) -> Fraction:

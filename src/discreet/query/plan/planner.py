@@ -23,6 +23,7 @@ from discreet.query.plan.contribution_limits import bound_contributions
 from discreet.query.plan.draft import (
     MOST_EPSILON,
     MOST_RHO,
+    Bundle,
     CountTerm,
     FinalDraft,
     Number,
@@ -108,6 +109,18 @@ class PricedQuery:
         """What is charged; of a chain, to the outer unit."""
         nesting = self.draft.nesting
         return self._spent(1, 1) if nesting is None else self._spent(nesting.outer, nesting.largest)
+
+    @property
+    def alone(self) -> Event:
+        """What its answer tells by itself: the charge, but where a family shares its noise, of which it pays a part."""
+        noising, shared = self.draft.noising, self.draft.noising.shared
+        if shared is None:
+            return self.event
+        told = zip(noising.numbers, shared.alone, strict=True)
+        numbers = tuple(one if variance is None else one.spread_as(variance) for one, variance in told)
+        bundles = tuple(Bundle(tuple(numbers[place] for place in bundle)) for bundle in self.draft.bundles)
+        told_so = replace(noising, numbers=numbers, bundles=bundles, shared=None)
+        return PricedQuery(replace(self.draft, noising=told_so)).event
 
     @property
     def nested(self) -> tuple[Event, ...]:
@@ -197,14 +210,14 @@ class PricedQuery:
         return NotPrivate(self._table(execute.without_noise(self.draft, tallied).value))
 
     def _table(self, numbers: ReleasedNumbers) -> ReleaseTable:
-        columns, rows = columns_of(self.draft, numbers)
+        (columns, rows), shared = columns_of(self.draft, numbers), self.draft.noising.shared
         return ReleaseTable(
             columns=columns,
             rows_shown=rows,
             notes=self.notes,
-            event=self.event,
+            event=self.alone,
             relation=self.relation,
-            cost=self.cost,
+            cost=self.cost if shared is None else f"{self.cost} of what all tables of {shared.family!r} spend",
             confidence=self.spend.confidence,
         )
 

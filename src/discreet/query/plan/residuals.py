@@ -350,6 +350,18 @@ class SharedNoise:
     variances: tuple[Fraction | None, ...]  # the largest of a cell, before it is rounded to a whole number
     aim: str  # what the shares are best for
 
+    @property
+    def alone(self) -> tuple[Fraction | None, ...]:
+        """The variances of noise of its own that would tell as much as this table does by itself; None if it has that.
+
+        Theorem     A table and the residuals below it follow from each other, so who sees it alone sees all of these:
+                    D^2 / q times the sum of their p_A. That other tables pay for them, too, makes them no secret.
+        """
+        noise, table = self.residuals, self.residuals.tables[self.table]
+        told = zip(noise.residuals, noise.shares, strict=True)
+        below = sum((share for one, share in told if is_below(one, table)), Fraction(0))
+        return tuple(None if q is None else q / below for q in self.scales)
+
 
 # --- variances: What each residual adds to the variance of each kind of cell, and the best shares of the price. ---
 #

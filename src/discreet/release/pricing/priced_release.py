@@ -58,7 +58,7 @@ class PricedTable:
 
     def epsilon(self, delta: Fraction) -> float:
         """Return the epsilon of this table by itself, rounded up; tables together cost less than the sum."""
-        return epsilon(self.priced.event, delta, relation=self.priced.relation)
+        return epsilon(self.priced.alone, delta, relation=self.priced.relation)
 
     def __repr__(self) -> str:
         return f"PricedTable({self.name!r}: {self.priced.cost})"
