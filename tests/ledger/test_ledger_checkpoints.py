@@ -14,7 +14,7 @@ from discreet.ledger import Account, Budget, Ledger, Quota, look, restore, sqlit
 from discreet.ledger import inspect as looking
 from discreet.ledger.accounts import LIFETIME
 from discreet.ledger.anchor import Anchor
-from discreet.ledger.budget import Sums, canonical
+from discreet.ledger.budget import Sums, canonical, digest
 from discreet.ledger.charge_record import Entry, Head, written
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.postgres_rows import PostgresRows
@@ -309,6 +309,70 @@ def test_what_was_found_damaged_is_refused_until_it_was_verified(place: Path | s
         check_refused(book)
         with book._store.verifying() as rows:
             rows.set_sums("people", LIFETIME, right or "")
+        book.verify()
+        assert book.charge(HUNDREDTH, relation=ADD, purpose="plain").id == 3
+
+
+def broken_page(path: Path) -> None:
+    """Write over a page that no charge without a key reads."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (page,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'charges'").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    connection.execute("UPDATE lease SET until = until + 1")  # So that whoever has pages in memory reads them again.
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+
+
+def unreadable(path: Path, body: str) -> None:
+    """Change an entry into something that is none, with the hash that it has then."""
+    tampered(path, f"UPDATE entries SET body = '{body}', hash = '{digest(body)}' WHERE idx = 3")
+
+
+UNREADABLE: dict[str, Callable[[Path], None]] = {
+    "no JSON": lambda path: unreadable(path, "nothing"),
+    "no object": lambda path: unreadable(path, "[1]"),
+    "an object without names": lambda path: unreadable(path, "{}"),
+    "a text that is none": lambda path: tampered(path, "UPDATE entries SET body = CAST(x'ff41' AS TEXT) WHERE idx = 3"),
+    "a sum that is none": lambda path: tampered(path, "INSERT INTO sums VALUES ('x', 'x', CAST(x'ff' AS TEXT))"),
+    "a page that is none": broken_page,
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_what_cannot_even_be_read_is_damage_and_stays_found(what: str, quick_folder: Path) -> None:
+    """Whatever the database or JSON says of it, the next charge is refused as well."""
+    path = quick_folder / "ledger"
+    with Ledger.open(path, ACCOUNT) as book:
+        for _ in range(5):
+            book.charge(HUNDREDTH, relation=ADD, purpose="plain")
+        UNREADABLE[what](path)
+        with pytest.raises(LedgerDamaged):
+            book.history() if what == "a text that is none" else book.verify()
+        with pytest.raises(LedgerDamaged):
+            book.charge(HUNDREDTH, relation=ADD, purpose="plain")
+    assert is_refused(path)
+    with pytest.raises(LedgerDamaged):
+        look(path)
+
+
+def test_a_server_whose_tables_are_damaged_stays_so(server_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from psycopg.errors import DataCorrupted
+
+    def corrupted(self: PostgresRows, *, after: int = 0) -> None:
+        raise DataCorrupted("invalid page in block 7")
+
+    with Ledger.open(server_place, ACCOUNT) as book:
+        book.charge(HUNDREDTH, relation=ADD, purpose="plain")
+        with monkeypatch.context() as patched:
+            patched.setattr(PostgresRows, "entries", corrupted)
+            with pytest.raises(LedgerDamaged, match="tables"):
+                book.verify()
+        with pytest.raises(LedgerDamaged, match="tables"):
+            book.charge(HUNDREDTH, relation=ADD, purpose="plain")
         book.verify()
         assert book.charge(HUNDREDTH, relation=ADD, purpose="plain").id == 3
 

@@ -379,6 +379,23 @@ def test_a_request_that_cannot_be_stored_is_refused_alone(asked: Asked, monkeypa
     asked.book.verify()
 
 
+def test_damage_that_one_of_a_group_finds_is_told_to_all(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nobody is charged then: not who asked before it, nor who asks later."""
+    append = SqliteRows.append
+
+    def damaged(self: SqliteRows, head: Head, body: str) -> None:
+        if '"1/7"' in body:
+            raise LedgerDamaged("a text of this ledger was changed")
+        append(self, head, body)
+
+    monkeypatch.setattr(SqliteRows, "append", damaged)
+    answered_together(asked, [PureDP("0.1"), PureDP("0.1"), PureDP(Fraction(1, 7)), PureDP("0.1")])
+    assert len(asked.told) == 1  # who was a transaction of its own, before the others
+    asked.charge(PureDP("0.1"))
+    assert [type(error) for error in asked.refused] == [LedgerDamaged] * 4
+    asked.book.verify()
+
+
 def test_what_an_interrupt_leaves_half_closed_is_not_used_again(
     place: Path | str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

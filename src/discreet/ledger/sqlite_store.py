@@ -39,6 +39,7 @@ __all__ = [
     "begun",
     "connect",
     "create",
+    "damage_in",
     "file_store",
     "format_of",
     "migrate",
@@ -283,10 +284,13 @@ class SqliteRows:
         self._connection.execute("DELETE FROM claims WHERE charge = ?", (charge,))
 
 
+_NO_TEXT = "a text of this ledger was changed into something else"
+
+
 def _text(found: Any) -> str:
     """Refuse what stands where a text was written: a column of sqlite3 takes anything, and bytes compare with none."""
     if not isinstance(found, str):
-        raise LedgerDamaged("a text of this ledger was changed into something else")
+        raise LedgerDamaged(_NO_TEXT)
     return found
 
 
@@ -466,7 +470,7 @@ class FileStore:
         self.path, self.anchor = path, anchor
         self.turn = StoreTurn()
         self._line = CommitLine()
-        self._damage = FoundDamage()
+        self._damage = FoundDamage(damage_in)
         self._open: list[OpenFiles] = []  # one or none
         weakref.finalize(self, _close_all, self._open)
         close_before_forks(self)
@@ -541,7 +545,8 @@ class FileStore:
             files = self._files()
             with begun(files.connection, "DEFERRED"):
                 rows = SqliteRows(files.connection, files.anchor)
-                yield rows
+                with self._damage.noted():
+                    yield rows
                 files.check_read(rows)
                 head = rows.head()
             files.move_anchor(rows, head)  # Whoever wrote it may have died before they could.
@@ -584,7 +589,7 @@ def _decided(rows: SqliteRows, request: LedgerRequest[Any]) -> tuple[Any] | None
     try:
         decision = request.decide(rows)
     except Exception as error:
-        if isinstance(error, sqlite3.Error):
+        if isinstance(error, (sqlite3.Error, LedgerDamaged)):  # Then nobody is charged.
             raise
         rows.back_to(mark)
         return None
@@ -656,6 +661,18 @@ def begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
         raise
 
 
+_USE = (sqlite3.OperationalError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
+
+
+def damage_in(error: Exception) -> LedgerDamaged | None:
+    """Say what is damaged, if that is what sqlite3 met while it read."""
+    if isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode to UTF-8"):
+        return LedgerDamaged(_NO_TEXT)  # What sqlite3 says of it has the text.
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, (*_USE, sqlite3.IntegrityError)):
+        return None
+    return LedgerDamaged(f"this file is not a ledger, or is damaged ({error}): restore it from a backup")
+
+
 @contextmanager
 def translated() -> Iterator[None]:
     """Say in our words what sqlite3 met. Its own text names files and statements, never data; ours is shorter."""
@@ -663,7 +680,6 @@ def translated() -> Iterator[None]:
         yield
     except sqlite3.IntegrityError as error:
         raise LedgerDamaged(f"the ledger refuses this change: {error}") from None
-    except (sqlite3.OperationalError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
-        raise LedgerUnavailable(f"the ledger could not be used ({error}); nothing was released") from None
-    except sqlite3.DatabaseError as error:
-        raise LedgerDamaged(f"this file is not a ledger, or is damaged ({error}): restore it from a backup") from None
+    except sqlite3.Error as error:
+        damage = damage_in(error)
+        raise damage or LedgerUnavailable(f"the ledger could not be used ({error}); nothing was released") from None

@@ -176,12 +176,13 @@ class FoundDamage:
     """What a store has found damaged stays so, until the whole record was verified anew.
 
     Whoever adds up, finds that something was changed, and raises is heard by one caller; the next charge adds nothing
-    up, and would go on from what was changed.
+    up, and would go on from what was changed. `damage_of` says of what the database raises whether it is damage.
     """
 
-    __slots__ = ("_found",)
+    __slots__ = ("_damage_of", "_found")
 
-    def __init__(self) -> None:
+    def __init__(self, damage_of: Callable[[Exception], LedgerDamaged | None]) -> None:
+        self._damage_of = damage_of
         self._found: str | None = None
 
     @contextmanager
@@ -189,13 +190,22 @@ class FoundDamage:
         """Refuse a transaction if damage was found before, and note what this one finds; or verify, and go on."""
         if not verifies:
             self.refuse()
-        try:
+        with self.noted():
             yield
-        except LedgerDamaged as error:
-            self._found = str(error)
-            raise
         if verifies:
             self._found = None
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note the damage that whoever only reads finds."""
+        try:
+            yield
+        except Exception as error:
+            damage = error if isinstance(error, LedgerDamaged) else self._damage_of(error)
+            if damage is None:
+                raise
+            self._found = str(damage)
+            raise damage from None
 
     def refuse(self) -> None:
         """Raise what was found before, if anything was."""

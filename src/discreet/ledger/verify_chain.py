@@ -11,7 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final, final
@@ -34,6 +35,16 @@ _PREVIOUS = b'"previous":"'
 _DATASET = re.compile(rb'\{"dataset":"(?:[^"\\]|\\.)*"')  # how an entry of a charge begins
 
 
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Call a record that cannot even be read changed: what is written here can be."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        raise LedgerDamaged("an entry, or what is kept beside the entries, cannot be read: it was changed") from None
+
+
+@_readable()
 def verify(rows: LedgerRows) -> None:
     """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
     replayed = Replay()
@@ -41,6 +52,7 @@ def verify(rows: LedgerRows) -> None:
     replayed.compare(rows)
 
 
+@_readable()
 def verify_opening(rows: LedgerRows) -> Replay:
     """Verify as `verify` does, but for the prices before the anchored checkpoint.
 
@@ -60,6 +72,7 @@ def verify_opening(rows: LedgerRows) -> Replay:
     return replayed
 
 
+@_readable()
 def add_checkpoint(rows: LedgerRows, verified: Replay | None = None) -> None:
     """Add up what came since the anchored checkpoint, or since what was verified, and write it down as the next one.
 
