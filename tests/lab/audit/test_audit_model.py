@@ -10,6 +10,7 @@ import torch
 import discreet as dp
 import discreet.learn.torch as learn
 from discreet.errors import InvalidParameter, Refused
+from discreet.learn.training import AdaptiveClip
 
 LOSS = torch.nn.CrossEntropyLoss(reduction="none")
 MADE = torch.Generator().manual_seed(3)
@@ -89,6 +90,12 @@ def test_a_canary_is_one_row() -> None:
 
 def test_a_small_clip_is_audited_like_a_large_one() -> None:
     assert told(clip="0.0005", runs=20, error=1e-3).mu_claimed == 1
+
+
+def test_a_clip_that_moves_is_refused() -> None:
+    """Over many steps the canary moves the clip, and with it all that others add: honest steps were refuted by that."""
+    with pytest.raises(Refused, match="not alike"):
+        told(clip=AdaptiveClip(initial=1, quantile=0.985, rate=1, count_noise=1))
 
 
 def test_layers_that_mix_rows_are_refused() -> None:

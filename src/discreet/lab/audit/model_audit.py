@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, positive, positive_integer
 from discreet.lab.audit.training_audit import TrainingAudit, audit_steps
+from discreet.learn.training.clip_rules import AdaptiveClip
 from discreet.pages.progress import working
 from discreet.privacy import Gaussian
 
@@ -52,7 +53,7 @@ def audit_model(
         canary: One more row (x, y), with the worst that you can think of: a wrong label, values at their bounds.
         loss: loss(model(x), y), one number a row: reduction="none".
         noise_multiplier: What training claims: the standard deviation of the noise over the clip.
-        clip: As for `make_private`.
+        clip: As for `make_private`, but for `AdaptiveClip`: all steps must be alike.
         runs: How many steps are taken with the canary, and how many without it.
         steps: How many steps the whole training has, for the epsilon that is shown.
         sampling_rate: The probability with which a record is in a step of the training.
@@ -63,7 +64,7 @@ def audit_model(
         What was shown beside what was claimed, with `refuted`; it prints as a report.
 
     Raises:
-        Refused: If a layer mixes rows, or the canary moves the weights by nothing.
+        Refused: If a layer mixes rows, the clip moves from step to step, or the canary moves the weights by nothing.
         InvalidParameter: If a number is out of range.
 
     Examples:
@@ -80,6 +81,7 @@ def audit_model(
 
     if any(len(part) != 1 for part in canary):
         raise InvalidParameter("canary must be one row (x, y), each with a first axis of length one: x[:1], y[:1]")
+    _require_alike(clip)
     many, claimed = positive_integer(runs, name="runs"), positive(noise_multiplier, name="noise_multiplier")
     joined = cat([rows[0], canary[0]]), cat([rows[1], canary[1]])
     said = {"loss": loss, "clip": clip, "delta": delta, "people": len(joined[0])}
@@ -97,6 +99,16 @@ def audit_model(
     ]
     step = Gaussian(noise_multiplier=claimed)
     return audit_steps(*scores, step=step, steps=steps, sampling_rate=sampling_rate, delta=delta, error=error)
+
+
+def _require_alike(clip: object) -> None:
+    """Refuse a clip that the canary moves over many steps, and with it what all other rows add: no step tells that."""
+    if isinstance(clip, AdaptiveClip):
+        raise Refused(
+            "with AdaptiveClip the steps of an audit are not alike",
+            reason="with the canary the clip goes another way than without it, and a claim that holds is refuted",
+            way_out="audit one step with the clip that it has: clip=…, a number",
+        )
 
 
 def _moves(
