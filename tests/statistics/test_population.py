@@ -16,6 +16,7 @@ from discreet.mechanisms import Grid, LaplaceNoise
 from discreet.mechanisms.proportion import HALVES
 from discreet.mechanisms.quotient_intervals import MeasuredNoise, survival
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
+from discreet.statistics import population_intervals
 from discreet.statistics.population_intervals import SampledDifference, SampledMean, Spread, sampled_reach
 from discreet.statistics.population_means import DifferenceAccuracy, PopulationMean, least_level
 
@@ -230,6 +231,42 @@ def test_a_difference_lies_in_its_interval_and_a_test_sees_what_is_clear(relatio
     assert dp.two_sample_test(one, other).rejects("0.001")
     assert dp.two_sample_test(one, one).p_value == 1
     assert found.cost == "ε = 2"
+
+
+def test_what_may_fail_in_a_difference_is_no_more_than_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Either population fails by itself with its whole part; that it has fewer rows than said comes beside that."""
+    each: list[Fraction] = []
+    both: list[float] = []
+    ends, reach = SampledMean.ends, population_intervals.sampled_reach
+
+    def by_itself(self: SampledMean, confidence: Fraction) -> tuple[float, float]:
+        each.append(1 - confidence)
+        return ends(self, confidence)
+
+    def together(sampled: Spread, noises: list[tuple[float, MeasuredNoise]], tail: float) -> float:
+        if not sampled.alike:
+            both.append(tail)
+        return reach(sampled, noises, tail)
+
+    monkeypatch.setattr(SampledMean, "ends", by_itself)
+    monkeypatch.setattr(population_intervals, "sampled_reach", together)
+    noise = MeasuredNoise(DiscreteLaplaceLaw(Fraction(2)))
+    sampled = SampledMean(low=-1, high=1, total=5, count=400, noises=(noise, noise, None), binary=True)
+    SampledDifference(first=sampled, second=sampled, steps=(0.5, 0.5)).ends(NINETY)
+    assert (len(each), len(both)) == (2, 1)
+    fewer = Fraction(population_intervals._SHARES["count"]) * sum(each)
+    assert sum(each) + fewer + 2 * Fraction(both[0]) <= 1 - NINETY
+
+
+@pytest.mark.parametrize("relation", list(dp.Relation))
+def test_more_certainty_than_floats_have_leaves_all_of_the_bounds(relation: dp.Relation) -> None:
+    """It looked for a reach that nothing passes, forever."""
+    for population in (True, False):
+        found = dp.mean([1, 2, 3] * 50, bounds=(0, 10), relation=relation, epsilon=1, population=population)
+        for fails in (2 * 10**9, 10**10, 10**15):
+            low, high = found.interval(1 - Fraction(1, fails))
+            assert (low, high) == (0, 10) if population else low <= 2 <= high
+            assert not population or dp.difference(found, found).interval(1 - Fraction(1, fails)) == (-10, 10)
 
 
 def test_a_difference_takes_releases_of_populations_only() -> None:

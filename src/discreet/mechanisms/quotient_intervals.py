@@ -277,10 +277,11 @@ _FINE = 1 << 20  # To how many parts of itself a half width that is not whole is
 def reach_of_sum(terms: Sequence[tuple[Fraction, NoiseInUnits]], confidence: Fraction) -> Fraction:
     """Return a half width that encloses a weighted sum of independent noises with at least this probability.
 
-    It is the least one for one noise, and for two up to the margin; for more it is that of a box.
+    It is the least one for one noise, and for two up to the margin; for more it is that of a box, and for two as well
+    where the margin is more than may be passed.
     """
     there = [(abs(weight), one) for weight, one in terms if weight]
-    if len(there) == 2:
+    if len(there) == 2 and 1 - confidence > 2 * _MARGIN:
         (a, one), (b, other) = sorted(there, key=lambda term: _combined_spread(term[1].law))
         slack = a * one.slack + b * other.slack
         return _of_two(a * one.unit, one.law, b * other.unit, other.law, confidence) + slack

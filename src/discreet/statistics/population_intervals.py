@@ -186,6 +186,7 @@ def _bennett(u: Floats, variance: float, beyond: float) -> Floats:
 # --- means: Which means of a population are possible. ---
 
 _SHARES = {"mean": 0.9, "spread": 0.08, "count": 0.02}  # Of what may fail.
+_RAREST = Fraction(1, 10**7)  # What fails less often is lost in the margin of floats: then nothing is sure.
 
 
 @final
@@ -216,6 +217,8 @@ class SampledMean:
 
         All that the bounds allow, if nothing is sure or no mean fits the noisy numbers: one point would look certain.
         """
+        if 1 - confidence < _RAREST:
+            return float(self.low), float(self.high)
         fails = float(1 - confidence)
         fine = self._grain(fails)
         first = _outermost(lambda a, b: self._possible(a, b, fails), self.low, self.high, fine)
@@ -226,7 +229,7 @@ class SampledMean:
 
     def holds(self, mean: float, confidence: Fraction) -> bool:
         """Tell whether a mean is possible, which is quicker than an interval: that holds all that are."""
-        return self._possible(mean, mean, float(1 - confidence))
+        return 1 - confidence < _RAREST or self._possible(mean, mean, float(1 - confidence))
 
     @property
     def middle(self) -> float:
@@ -330,6 +333,11 @@ def _outermost(possible: Callable[[float, float], bool], low: float, high: float
 
 # --- difference: Of the means of two populations, of which independent samples were drawn. ---
 
+# Of what may fail: the bounds of either population by itself, then that there are fewer rows than its count says, which
+# these do not ask for, and the sum of both.
+_EACH = 0.1
+_BOTH = 1 - 2 * _EACH * (1 + _SHARES["count"]) - 1e-9
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -339,7 +347,8 @@ class SampledDifference:
     Theorem     With estimates of total over count, their difference is off by a1 / c1 - a2 / c2, a being total - m
                 count and c a noisy count. Were the counts exact, this is one centred sum of independent draws and
                 noise, see `sampled_reach`. A noisy count c that is at most y off n moves a / n by at most
-                |a| y / (n c). Means, variances and counts are bounded first, each population by itself.
+                |a| y / (n c). Means, variances and counts are bounded first, each population by itself, and the counts
+                on both sides.
     """
 
     first: SampledMean
@@ -349,12 +358,14 @@ class SampledDifference:
     def ends(self, confidence: Fraction) -> Ends:
         """Enclose the difference, apart from the difference of the centres."""
         fails = 1 - confidence
-        own = 1 - fails / 10
+        own = 1 - fails * Fraction(_EACH)
         parts = [
             (one.ends(own), step, one) for one, step in ((self.first, self.steps[0]), (self.second, self.steps[1]))
         ]
         (a, p, _), (b, q, _) = parts
         box = a[0] * p - b[1] * q, a[1] * p - b[0] * q
+        if 1 - own < _RAREST:
+            return box
         reach = self._reach([(ends, step, one) for ends, step, one in parts], float(fails))
         middle = self.first.total / max(1, self.first.count) * p - self.second.total / max(1, self.second.count) * q
         low, high = max(box[0], middle - reach), min(box[1], middle + reach)
@@ -365,15 +376,15 @@ class SampledDifference:
         variance = beyond = third = shifted = 0.0
         noises: list[Term] = []
         for (a, b), step, one in parts:
-            off = one.count_reach(fails / 10)
+            off = one.count_reach(fails * _EACH)
             fewest = one.count - off
             if fewest < 1:
                 return math.inf
             scale = step / fewest
-            variance += scale**2 * one.most(a, b, fails / 10)
+            variance += scale**2 * one.most(a, b, fails * _EACH)
             beyond = max(beyond, scale * max(b - one.low, one.high - a))
             third = max(third, scale * one.third(a, b))
             noises += one.terms(a, b, scale)
-            widest = max(one.reach(a, b, fails / 10, upward=side) for side in (True, False))
+            widest = max(one.reach(a, b, fails * _EACH, upward=side) for side in (True, False))
             shifted += step * widest * off / (fewest * one.count)
-        return shifted + sampled_reach(Spread(variance, beyond, third, alike=False), noises, 0.8 * fails / 2)
+        return shifted + sampled_reach(Spread(variance, beyond, third, alike=False), noises, _BOTH * fails / 2)
