@@ -453,6 +453,27 @@ def test_a_thread_in_its_own_transaction_does_not_wait_for_itself(asked: Asked) 
     asked.book.verify()
 
 
+def test_a_signal_handler_does_not_wait_for_the_thread_that_it_has_come_upon(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who leads has a place in the line before it has the turn; a handler runs in its thread, and it goes on after."""
+    together = FileStore._together
+
+    def signalled(self: FileStore, batch: list[WaitingRequest]) -> None:
+        if not asked.refused:
+            signal.raise_signal(signal.SIGUSR1)
+        together(self, batch)
+
+    monkeypatch.setattr(FileStore, "_together", signalled)
+    before = signal.signal(signal.SIGUSR1, lambda *_: asked.charge(TINY))
+    try:
+        asked.charge(TINY)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert [type(error) for error in asked.refused] == [Refused]
+    assert len(asked.told) == len(spend(asked.book, TINY, 1)) == 1
+
+
 def test_a_child_has_none_of_the_threads_that_wait(asked: Asked) -> None:
     asked.store._line._place["leads"] = WaitingRequest(
         None

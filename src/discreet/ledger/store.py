@@ -220,6 +220,9 @@ class FoundDamage:
 # --- turns: One user at a time within a process; and what is open is closed before it forks. ---
 
 
+_WITHIN = "a ledger was used from inside its own transaction: draw noise there, nothing else"
+
+
 @final
 class StoreTurn:
     """One user at a time within a process, and none while it forks."""
@@ -238,7 +241,7 @@ class StoreTurn:
     def refuse_within(self) -> None:
         """Refuse a thread that has the turn already: it would wait for itself."""
         if self._thread == threading.get_ident():
-            raise Refused("a ledger was used from inside its own transaction: draw noise there, nothing else")
+            raise Refused(_WITHIN)
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -261,10 +264,10 @@ class StoreTurn:
 class WaitingRequest:
     """What one thread asks, and what has become of it."""
 
-    __slots__ = ("batch", "decision", "error", "is_ended", "is_settled", "request", "told", "woken")
+    __slots__ = ("batch", "decision", "error", "is_ended", "is_settled", "request", "thread", "told", "woken")
 
     def __init__(self, request: Any) -> None:
-        self.request = request
+        self.request, self.thread = request, threading.get_ident()
         self.decision: Any = None
         self.error: Exception | None = None
         self.is_settled = False  # It was decided, durably. If not, and without an error, it is left to its thread.
@@ -314,9 +317,12 @@ class CommitLine:
             try:
                 self._queue.append(asked)
                 while not asked.is_ended:
-                    if self._place.setdefault(_LEADS, asked) is asked:
+                    leads = self._place.setdefault(_LEADS, asked)
+                    if leads is asked:
                         self._lead(asked, together)
                         break
+                    if leads.thread == asked.thread:  # A handler of signals has come upon it: it would wait for itself.
+                        raise Refused(_WITHIN)
                     asked.woken.acquire(timeout=_LOOK_AGAIN)
             finally:
                 self._leave(asked)
