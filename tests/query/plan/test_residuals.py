@@ -273,6 +273,70 @@ def unheard(monkeypatch):
     monkeypatch.setattr("discreet.noise.rounded_gaussian", lambda *, variance, size: np.zeros(size, np.int64))
 
 
+def drawn_spent(monkeypatch, noise: ResidualNoise, q: Fraction) -> Fraction:
+    """Return the largest mu squared of one row, of the very numbers that `release` measures and of the noise it draws.
+
+    Each draw is marked on an empty table, so that the variance of every cell is known; then noise is left out, and
+    every neighbour of the empty table is measured.
+    """
+    variances: list[Fraction] = [Fraction(0)]
+    seen: list[dict] = []
+
+    def marked(*, variance, size):
+        variances.append(Fraction(variance))
+        return np.full(size, len(variances) - 1, np.int64)
+
+    told = ResidualNoise.tables_of
+    monkeypatch.setattr(
+        ResidualNoise, "tables_of", lambda self, found, fine=1: seen.append(found) or told(self, found, fine)
+    )
+    monkeypatch.setattr("discreet.noise.rounded_gaussian", marked)
+    atoms, tables = len(atoms_of(noise.trees)), noise.tables
+    noise.release([np.zeros(counts(noise.trees, table).shape[0], np.int64) for table in tables], q)
+    unheard(monkeypatch)
+    for atom in range(atoms):
+        noise.release([counts(noise.trees, table)[:, atom].astype(np.int64) for table in tables], q)
+    marks, *rows = seen
+    return max(_moved(marks, moved, variances) for moved in rows)
+
+
+def _moved(marks, moved, variances) -> Fraction:
+    cells = [
+        (int(change), variances[mark])
+        for one in marks
+        for mark, change in zip(marks[one].reshape(-1).tolist(), moved[one].reshape(-1).tolist(), strict=True)
+        if change
+    ]
+    assert all(variance for _, variance in cells)  # What moves has noise.
+    return sum((Fraction(change**2) / variance for change, variance in cells), Fraction(0))
+
+
+@pytest.mark.parametrize("q", [Fraction(7), Fraction(1, 100)])
+@pytest.mark.parametrize(("trees", "tables"), WORLDS)
+def test_what_is_measured_and_drawn_spends_what_it_was_priced_for(monkeypatch, trees, tables, q):
+    noise = noise_of(trees, tables)
+    assert sum(noise.shares) / q * Fraction(99, 100) <= drawn_spent(monkeypatch, noise, q) <= 1 / q
+
+
+MISTAKES = {
+    "levels that are counted once": lambda noise, residual, variance: (
+        variance * sum(s for one, s in zip(noise.residuals, noise.shares, strict=True) if (0, 1) not in one)
+    ),
+    "groups that are forgotten": lambda noise, residual, variance: variance / 2 ** len(residual),
+    "a total that comes for free": lambda noise, residual, variance: variance if residual else variance / 8,
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_in_what_is_drawn_are_found(monkeypatch, mistake):
+    real, noise, q = ResidualNoise._noise, noise_of(LEVELS, DOWN), Fraction(7)
+    wrong = MISTAKES[mistake]
+    monkeypatch.setattr(
+        ResidualNoise, "_noise", lambda self, residual, variance: real(self, residual, wrong(self, residual, variance))
+    )
+    assert drawn_spent(monkeypatch, noise, q) > Fraction(105, 100) / q
+
+
 @pytest.mark.parametrize("scale", [1, 1 << 58, 1 << 80], ids=["small", "sums beyond 64 bits", "cells beyond 64 bits"])
 @pytest.mark.parametrize(("trees", "tables"), WORLDS)
 def test_tables_of_the_same_rows_are_what_they_are(monkeypatch, trees, tables, scale):
