@@ -140,3 +140,19 @@ def test_a_model_without_a_law_of_its_parts_refuses() -> None:
     bare = SyntheticModel(DOMAIN, model().promise, Drawn())
     with pytest.raises(dp.Refused, match="some values alone"):
         bare.sample(5, where={"sex": "f"})
+
+
+def test_a_model_that_breaks_its_rules_draws_no_other_rows_than_asked_for() -> None:
+    """A file of somebody else may have rules of which its law knows nothing: what they leave is not what was asked."""
+    ruled = Domain(dict(DOMAIN.columns), impossible=[{"sex": "f", "age": (0, 99)}, {"sex": "f", "age": None}])
+    strange = SyntheticModel(ruled, model().promise, TableModel(ruled, *model_parts()))
+    assert "f" not in strange.sample(50)["sex"].tolist()
+    with pytest.raises(dp.Refused, match="keeps the rules"):
+        strange.sample(50, where={"sex": "f"})
+    assert set(strange.sample(50, where={"sex": "m"})["sex"].tolist()) == {"m"}
+
+
+def model_parts() -> tuple[tuple[Grouping, ...], Graphical]:
+    fitted = model().fitted
+    assert isinstance(fitted, TableModel)
+    return fitted.groupings, fitted.joint

@@ -62,7 +62,8 @@ class SyntheticModel:
         """
         fitted = self.fitted if where is None else _given(self.fitted, where)
         wanted = _wanted(rows, fitted.rows)
-        return SyntheticTable(self.promise, possible_rows(self.domain, wanted, fitted.sample))
+        drawn = possible_rows(self.domain, wanted, fitted.sample, evenly=where is None)
+        return SyntheticTable(self.promise, drawn)
 
     def save(self, path: str | Path) -> None:
         """Write the model, its domain and its promise to one safetensors file, all of it or nothing."""
@@ -141,8 +142,10 @@ def _wanted(rows: int | None, released: int | None) -> int:
 _TRIES = 200
 
 
-def possible_rows(domain: Domain, rows: int, draw: Callable[[int], Mapping[str, Column]]) -> dict[str, Column]:
-    """Draw rows of a domain, none of them impossible."""
+def possible_rows(
+    domain: Domain, rows: int, draw: Callable[[int], Mapping[str, Column]], *, evenly: bool = True
+) -> dict[str, Column]:
+    """Draw rows of a domain, none of them impossible; what is missing in the end evenly, or refuse."""
     drawn = dict(draw(rows))
     if not domain.impossible:
         return drawn
@@ -152,6 +155,11 @@ def possible_rows(domain: Domain, rows: int, draw: Callable[[int], Mapping[str, 
             return drawn
         drawn = _replaced(drawn, wrong, draw(len(wrong)))
     wrong = np.flatnonzero(are_impossible(domain, drawn))
+    if wrong.size and not evenly:  # What the rules leave is not what was asked for.
+        raise Refused(
+            "hardly any row that this model has of these values keeps the rules of its domain",
+            way_out="ask for fewer columns at once, or for wider ranges",
+        )
     return _replaced(drawn, wrong, evenly_possible(domain, len(wrong))) if wrong.size else drawn
 
 
