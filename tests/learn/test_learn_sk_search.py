@@ -15,7 +15,7 @@ from learn.sk_purse import Purse, Watched
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import discreet as dp
@@ -296,6 +296,18 @@ class TestRandomStopping:
         search(steps, {"gaussiannb__var_smoothing": [1e-4, 1]}).fit(ROWS, LABELS)
         assert "Pipeline" in capsys.readouterr().out  # All candidates, which is no secret.
 
+    @pytest.mark.skipif(not hasattr(Pipeline, "set_callbacks"), reason="this scikit-learn calls nobody back")
+    def test_nobody_is_called_back_who_would_count_the_runs(self) -> None:
+        """Copies share their callbacks; a progress bar of a pipeline, or of one within it, has a line for every fit."""
+        inner, outer = _Counting(), _Counting()
+        last = make_pipeline(bayes(bounds=None)).set_callbacks(inner)
+        steps = make_pipeline(MinMaxScaler(epsilon=1, bounds=(-5, 7)), last).set_callbacks(outer)
+        grid = {"pipeline__gaussiannb__var_smoothing": [1e-4, 1]}
+        search(steps, grid, runs=3).fit(ROWS, LABELS)
+        assert (inner.fits, outer.fits) == (0, 0)
+        search(steps, grid).fit(ROWS, LABELS)
+        assert min(inner.fits, outer.fits) > 0  # All candidates, which is no secret.
+
     def test_candidates_with_a_delta_of_their_own_are_refused(self) -> None:
         purse = Purse()
         with pytest.raises(Refused, match="priced by divergences"):
@@ -306,6 +318,24 @@ class TestRandomStopping:
     def test_nonsense_is_refused(self, runs: Any) -> None:
         with pytest.raises(InvalidParameter):
             search(runs=runs).fit(ROWS, LABELS)
+
+
+class _Counting:
+    """A callback of scikit-learn that counts fits."""
+
+    fits = 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.fits += 1
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        pass
 
 
 class _Revealing(_Threshold):

@@ -356,9 +356,8 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         if classes is not None:
             estimator.set_params(**dict.fromkeys(private_parameters(estimator, "classes"), classes))
         estimator.set_params(**setting)
-        if self.runs is not None:  # Whoever watches progress would count the runs.
-            told = (name for name in estimator.get_params() if name.rpartition("__")[2] == "verbose")
-            estimator.set_params(**dict.fromkeys(told, False))
+        if self.runs is not None:
+            _silence(estimator)
         steps = max(1, len(private_parameters(estimator, "session")))
         # Half of delta is left for what turns Gaussian noise, or a composition, into an epsilon.
         each = None if delta is None else delta / (2 * many * steps)
@@ -430,6 +429,17 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         tags.regressor_tags = inner.regressor_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+def _silence(estimator: Any) -> None:
+    """Let fits show nothing and call nobody back while they run: whoever watches progress would count the runs.
+
+    Copies of an estimator share its callbacks, so one that keeps a log would have a line for every run.
+    """
+    estimator.set_params(**dict.fromkeys(private_parameters(estimator, "verbose"), False))
+    for part in (estimator, *estimator.get_params(deep=True).values()):
+        if isinstance(part, BaseEstimator) and hasattr(part, "set_callbacks"):
+            part.set_callbacks()
 
 
 def _fitted(fit: Any, price: list[Event], table: _SearchTable) -> Any:
