@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from datetime import date, datetime
 from decimal import Decimal
@@ -347,6 +348,12 @@ def test_a_domain_is_never_proposed_from_private_rows() -> None:
         ({"schema": 3}, "schema must be"),
         ({"public_sample": {"a": [1]}, "bounds": {"b": (0, 1)}}, "bounds must name"),
         ({"public_sample": {"a": [None]}}, "no column"),
+        ({"public_sample": {"a": ["x", "y"]}, "bounds": {"a": (0, 1)}}, "numbers and dates"),
+        ({"schema": {"a": "string"}, "bounds": {"a": (0, 1)}}, "numbers and dates"),
+        ({"schema": {"a": "int64"}, "bounds": {"a": ("z", 1)}}, "low must be"),
+        ({"schema": {"a": "int64"}, "bounds": {"a": (0, math.inf)}}, "finite"),
+        ({"public_sample": {"a": [1, 2]}, "bounds": {"a": (None, 1)}}, "low must be"),
+        ({"public_sample": {"a": [-1e308, 1e308]}}, "2\\^52"),
     ],
 )
 def test_what_cannot_be_proposed_is_said(asked: dict[str, Any], words: str) -> None:

@@ -26,6 +26,7 @@ __all__ = ["proposed_from_rows", "proposed_from_schema"]
 _FEW = 64  # Values that a category lists; and bins, one for each whole number.
 _NAMES = 20  # Rows from which on a column of nothing but different texts is taken for names or numbers of files.
 _BINS = 32
+_WIDEST = Fraction(10) ** 30  # What is wider has no column, and floats must tell how wide it is.
 
 _CODE = re.compile(r"\s*[+-]?0[0-9]", re.ASCII)
 
@@ -41,6 +42,7 @@ def proposed_from_schema(schema: Any, bounds: Bounds) -> Domain:
 
     fields = schema if isinstance(schema, pa.Schema) else _schema(schema)
     _check_bounds(bounds, fields.names)
+    _check_bounded([one.name for one in fields if one.name in bounds and not _has_order(one.type)])
     unbounded = [one.name for one in fields if _has_order(one.type) and one.name not in bounds]
     if unbounded:
         raise InvalidParameter(
@@ -95,9 +97,10 @@ def _of_field(field: Any, bounds: Bounds) -> DomainColumn:
 
 def _numbers(low: Any, high: Any, *, whole: bool, null: bool) -> Numeric:
     """Give every whole number a bin of its own where they are few."""
+    column = Numeric(low, high, whole=whole, null=null)
     if not whole:
-        return Numeric(low, high, null=null)
-    points = int(high) - int(low) + 1
+        return column
+    points = int(column.high - column.low) + 1
     return Numeric(low, high, whole=True, bins=points if points <= _FEW else _BINS, null=null)
 
 
@@ -106,6 +109,13 @@ def _check_bounds(bounds: Bounds, names: Any) -> None:
         name in names and isinstance(one, tuple) and len(one) == 2 for name, one in bounds.items()
     ):
         raise InvalidParameter('bounds must name columns that are there, each with (low, high): {"age": (0, 120)}')
+
+
+def _check_bounded(others: list[str]) -> None:
+    if others:
+        raise InvalidParameter(
+            f"bounds are for numbers and dates, which {others[0]!r} does not hold: leave it out of them"
+        )
 
 
 # --- rows that are public ---
@@ -124,6 +134,7 @@ def proposed_from_rows(sample: Any, bounds: Bounds) -> Domain:
     columns = table.columns(table.names)
     found = {name: _of_values(columns[name], bounds.get(name)) for name in table.names}
     named = {name: one for name, one in found.items() if one is not None}
+    _check_bounded([name for name in bounds if not isinstance(named.get(name), Numeric)])
     if not named:
         raise InvalidParameter("no column of the public rows says what a synthetic table could hold")
     return Domain(named)
@@ -139,7 +150,7 @@ def _of_values(column: Column, bounds: tuple[Any, Any] | None) -> DomainColumn |
         return None
     if written:  # A zero in front is part of a code, as that of a place: it is no number.
         return _of_texts([str(value) for value in rows if isinstance(value, str)], null=null)
-    if all(text.lower() in TRUTHS for text in seen):
+    if bounds is None and all(text.lower() in TRUTHS for text in seen):
         return Category([False, True], null=null)
     numbers = [exact_number(text) for text in seen]
     if all(number is not None for number in numbers):
@@ -159,7 +170,7 @@ def _of_numbers(numbers: list[Fraction], bounds: tuple[Any, Any] | None, *, null
 def _round_bounds(low: Fraction, high: Fraction, *, whole: bool) -> tuple[Fraction, Fraction]:
     """Move bounds outwards to round numbers: other rows reach further than these do."""
     span = max(high - low, abs(high), Fraction(1)) if high == low else high - low
-    step = Fraction(10) ** (math.floor(math.log10(span)) - 1) * 5
+    step = Fraction(10) ** (math.floor(math.log10(min(span, _WIDEST))) - 1) * 5
     step = max(step, Fraction(1)) if whole else step
     return math.floor(low / step) * step, (math.floor(high / step) + 1) * step
 
