@@ -6,6 +6,7 @@ import sqlite3
 from fractions import Fraction
 from itertools import combinations, product
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -279,6 +280,11 @@ def test_the_private_file_is_not_taken_for_public(tmp_path):
 def test_a_source_that_cannot_be_told_from_the_private_one_is_refused(tmp_path):
     with pytest.raises(Refused, match="somewhere else"):
         tune(small(tmp_path), public={"stays": dp.postgres("postgresql://reader@db.example/clinic", "stays")})
+    pq.write_table(sample(), tmp_path / "private.parquet")
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE stays AS SELECT * FROM read_parquet('{tmp_path / 'private.parquet'}')")
+        with pytest.raises(Refused, match="somewhere else"):
+            tune(small(tmp_path), public={"stays": connection})
 
 
 def test_the_private_file_of_another_table_is_not_taken_for_public(tmp_path):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.frames.tables import is_table
 from discreet.query.engine import RowEngine
 from discreet.query.policy import PublicTable, public
 from discreet.query.session.engine_choice import open_here
@@ -81,7 +82,8 @@ def _as_written(table: TablePolicy, sample: Any) -> Any:
 
 def _check_place(sample: Any, sources: Mapping[str, Path | None]) -> None:
     """Refuse the private file itself, and what may be private rows somewhere else than in a file."""
-    if identity_of("sample", sample) is not None:
+    here = isinstance(sample, (str, Path, CsvFile, list, tuple)) or is_table(sample)
+    if not here or identity_of("sample", sample) is not None:  # A connection, too, may be to the private file.
         raise Refused(
             "public rows are files or tables in memory: this is a source somewhere else",
             reason="it may be the private one under another address, which cannot be told without opening it",
