@@ -140,9 +140,18 @@ def sampled(file: Path, rows: int | None, where: list[str], out: Path) -> Sample
         pictures.to_safetensors(out)
         return SampledRows(file=str(out), rows=len(pictures), promise=str(model.promise))
     _check_ending(out, ".csv", ".parquet")
-    table = model.sample(rows, where=dict(_condition(model.domain, one) for one in where) or None)
+    table = model.sample(rows, where=_conditions(model.domain, where) or None)
     table.to_csv(out) if out.suffix == ".csv" else table.to_parquet(out)
     return SampledRows(file=str(out), rows=len(table), promise=str(model.promise))
+
+
+def _conditions(domain: Domain, said: list[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in (_condition(domain, one) for one in said):
+        if name in found:
+            raise InvalidParameter(f"--where names {name!r} twice: a row has one value of it; sample twice instead")
+        found[name] = value
+    return found
 
 
 def _condition(domain: Domain, said: str) -> tuple[str, Any]:
