@@ -92,7 +92,8 @@ def test_from_a_file_to_made_up_rows(discreet: Run) -> None:
     for wrong in ("sex", "sex=x", "who=1", "age=3..x"):
         assert discreet("synth", "sample", "m.safetensors", "--where", wrong, "--out", "no.csv")[0] == Code.USAGE
     code, _, err = discreet(*alone, "--where", "sex=f", "--out", "no.csv")
-    assert code == Code.USAGE and "names 'sex' twice" in err
+    assert code == Code.USAGE
+    assert "names 'sex' twice" in err
     # All of the budget is spent, and a second model is not paid for from a first one's file.
     assert discreet(*asked)[0] == Code.USAGE
     assert discreet(*asked[:-1], "n.safetensors")[0] == Code.EXHAUSTED
