@@ -460,6 +460,26 @@ def test_what_a_chain_rounds_off_is_inside_the_bound_and_near_it(monkeypatch: py
     assert claimed * 0.4 <= worst <= claimed
 
 
+def _most_moved(blocks: int) -> float:
+    """Add float16 blocks of a row each, with a record of length 1 in the first slot and without it; what else moves."""
+    near_one = np.arange(1024, 2049, dtype=np.float64) / 2048
+    without, with_it = np.float16(0.0), np.float16(1.0)
+    for _ in range(blocks - 1):
+        sums = [total + near_one.astype(np.float16) for total in (without, with_it)]
+        moved = sums[1].astype(np.float64) - sums[0].astype(np.float64)
+        chosen = np.argmax(moved)
+        without, with_it = sums[0][chosen], sums[1][chosen]
+    return abs(float(with_it) - float(without) - 1.0)
+
+
+def test_a_slack_that_forgets_chains_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(float_error, "SINGLE", Fraction(1, 1 << 11))
+    monkeypatch.setattr(float_error, "BLOCK", 1)
+    moved, claimed = _most_moved(float_error.CHAIN), float_error.slack_of(1)
+    monkeypatch.setattr(float_error, "chain_error", lambda *_: Fraction(0))
+    assert float_error.slack_of(1) < moved <= claimed
+
+
 def _of_16(rows: int) -> list[slice]:
     return [slice(at, min(at + 16, rows)) for at in range(0, rows, 16)]
 

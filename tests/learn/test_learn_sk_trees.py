@@ -245,11 +245,16 @@ def test_all_trees_together_move_what_is_paid_for(
 
 
 class TestMutantsOfAForest:
-    def test_trees_that_are_not_composed(self) -> None:
+    def test_trees_that_are_not_composed(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Each tree with all rows and all of mu: what is right where each row is in one tree alone."""
-        subject = trees(ADD_REMOVE)
-        alone = replace(subject, trees=1).event.mu_squared
-        assert subject.trees * replace(subject, trees=1).leaves(1).event.mu_squared > alone
+        honest = ForestPlan.leaves
+
+        def whole(self: ForestPlan, depth: int) -> CellCounts:
+            return replace(honest(self, depth), mu_squared=honest(self, depth).mu_squared * self.trees)
+
+        monkeypatch.setattr(ForestPlan, "leaves", whole)
+        most, subject = farthest_of(pytest.MonkeyPatch(), trees(ADD_REMOVE), ADD_REMOVE, (0, 1), lambda codes: codes)
+        assert most > 2 * subject.mu_squared
 
     def test_a_cut_where_exact_rows_lie(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = forest.RandomTree.places
