@@ -167,9 +167,18 @@ def test_a_number_alone_is_a_row_of_one() -> None:
     assert as_floats(np.array([1, 2]), 1).tolist() == [[1.0], [2.0]]
 
 
+class _Broken:
+    """A row that fails with a text of its own."""
+
+    def __iter__(self) -> Any:
+        raise ValueError("a secret")
+
+
 def test_what_is_no_number_counts_as_the_centre() -> None:
-    rows: list[Any] = [[1, "x"], None, [1, 2, 3], [10**400, -1]]
+    rows: list[Any] = [[1, "x"], None, [1, 2, 3], [10**400, -1], _Broken()]
     read = as_floats(rows, 2)
+    assert np.isnan(read[4]).all()
+    assert np.isnan(as_floats([_Broken()], 1)).all()
     assert read[0, 0] == 1.0
     assert np.isnan(read[0, 1])
     assert np.isnan(read[1:3]).all()

@@ -25,6 +25,7 @@ from discreet.robust import (
     Tukey,
     regression,
     regression_fit,
+    regressions,
 )
 from discreet.robust.adaptive_queries import AdaptiveQueries
 from discreet.robust.loss_functions import Psi
@@ -225,6 +226,17 @@ def test_rows_in_lists_and_rows_that_are_none_are_read() -> None:
         rows, [1, None, 2, "y", 3], relation=ADD_REMOVE, x_bounds=[(0, 9), (0, 9)], y_bounds=(0, 9), mu=1
     )
     assert len(found.value) == 3
+
+
+class _Broken:
+    """A row that fails with a text of its own."""
+
+    def __iter__(self) -> Any:
+        raise ValueError("a secret")
+
+
+def test_a_row_that_fails_is_read_as_one_that_is_none() -> None:
+    assert regressions._private_regression_columns([_Broken(), [1, 2]], 2) == [[None, 1], [None, 2]]
 
 
 def test_no_intercept_means_no_intercept() -> None:

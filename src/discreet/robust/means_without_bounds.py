@@ -285,7 +285,7 @@ def as_floats(rows: Any, dimension: int) -> Floats:
 def _cells(row: Any, dimension: int) -> list[float]:
     try:
         cells = list(row)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - an error would tell that somebody's row is none
         cells = [row]  # A number alone is a row of one.
     return [nearest_float(cell) for cell in cells] if len(cells) == dimension else [math.nan] * dimension
 

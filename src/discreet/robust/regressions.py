@@ -430,6 +430,6 @@ def _cells(row: Any, count: int) -> list[object]:
     """Read one row by a total rule: an error would tell that somebody's row is none."""
     try:
         cells = list(row)
-    except TypeError:
+    except Exception:  # noqa: BLE001 - as said
         cells = [row] if count == 1 else []
     return cells if len(cells) == count else [None] * count
