@@ -100,6 +100,15 @@ MECHANISMS = {
     "clipped": lambda e: ClippedMean(
         grid=GRID, relation=Relation.REPLACE_ONE, epsilon=Fraction(e), public_rows=len(VALUES)
     ),
+    "checked": lambda e: ClippedMean(
+        grid=Grid.between(0, 1000, step=1),
+        relation=Relation.REPLACE_ONE,
+        epsilon=5 * Fraction(e),
+        public_rows=len(VALUES),
+        likely_radius=30,
+        preference=1,
+        check_share=Fraction(1, 2),
+    ),
 }
 
 
@@ -107,7 +116,7 @@ MECHANISMS = {
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_draws_follow_whole_releases(part, name):
     mechanism, other = MECHANISMS[name]("0.1"), MECHANISMS[name]("10")
-    rounding = 1e6 if name in ("mean", "clipped") else 1
+    rounding = 1e6 if name in ("mean", "clipped", "checked") else 1
     released = np.array([float(mechanism.release(VALUES).value) for _ in range(RUNS)])
     drawn = draws.draw(mechanism, part)
     assert apart(np.rint(released * rounding), np.rint(drawn * rounding)) < 1

@@ -18,7 +18,7 @@ from benchmarks.cells import FOLDER, Part
 from benchmarks.peers.arrays import Floats, exponential_maximum, values
 from discreet import noise
 from discreet.adaptive import ProposeTestRelease, SmoothSensitivityMechanism, StableMode
-from discreet.adaptive.clipped_mean import ClippedMean
+from discreet.adaptive.clipped_mean import _AGREE, _NARROW, ClippedMean
 from discreet.adaptive.no_answer import NoAnswer
 from discreet.adaptive.smooth_mechanisms import computed_beta, noise_scale
 from discreet.adaptive.smooth_noise_laws import GaussianLaw, LaplaceLaw, PolynomialLaw, StudentLaw
@@ -154,7 +154,6 @@ def _(mechanism: Mean, part: Part) -> Floats:
 def _(mechanism: ClippedMean, part: Part) -> Floats:
     """A centre, a radius, and the mean of what is clamped between them; all from sorted values and running sums."""
     grid, ordered = mechanism.grid, steps(part.file, mechanism.grid)
-    assert isinstance(mechanism.noise, LaplaceNoise)
     centres = np.rint(draw(mechanism.centre, part) / float(grid.step))
     radii = np.array(mechanism.radii, dtype=float)
     inside = np.searchsorted(ordered, centres[:, None] + radii, "right") - np.searchsorted(
@@ -163,8 +162,21 @@ def _(mechanism: ClippedMean, part: Part) -> Floats:
     scores = (inside - part.size) * float(mechanism._factor) - np.array(mechanism._nats, dtype=float)
     chosen = radii[(scores + GENERATOR.gumbel(size=scores.shape)).argmax(axis=1)]
     low, high = np.maximum(grid.first, centres - chosen), np.minimum(grid.last, centres + chosen)
-    drawn = GENERATOR.laplace(size=part.runs) * (high - low) / float(mechanism.noise.epsilon)
-    return np.asarray((_clamped_sums(ordered, low, high) + drawn) * float(grid.step) / part.size)
+    return np.asarray(_checked(mechanism, ordered, low, high) * float(grid.step) / part.size)
+
+
+def _checked(mechanism: ClippedMean, ordered: Floats, low: Floats, high: Floats) -> Floats:
+    """Draw noisy sums within each pair of bounds; that of the whole grid where a check says that rows are lost."""
+    assert isinstance(mechanism.noise, LaplaceNoise)
+    epsilon, share = float(mechanism.noise.epsilon), float(mechanism.check_share)
+    narrow = (share > 0) & ((high - low) * _NARROW <= mechanism.grid.width)
+    drawn = GENERATOR.laplace(size=low.size) * (high - low) / (epsilon * np.where(narrow, 1 - share, 1.0))
+    found = _clamped_sums(ordered, low, high) + drawn
+    if not narrow.any():
+        return np.asarray(found)
+    scale = mechanism.grid.width / (epsilon * share)
+    check = ordered.sum() + GENERATOR.laplace(size=low.size) * scale
+    return np.where(narrow & (np.abs(found - check) > scale * -np.log(1 - float(_AGREE))), check, found)
 
 
 def _clamped_sums(ordered: Floats, low: Floats, high: Floats) -> Floats:

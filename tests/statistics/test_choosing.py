@@ -92,7 +92,7 @@ def test_quantiles_spend_what_was_asked_for(relation: dp.Relation, method: str) 
 
 
 @pytest.mark.parametrize("relation", BOTH)
-@pytest.mark.parametrize("method", ["clamped", "clipped", "trimmed", "auto", "paid"])
+@pytest.mark.parametrize("method", ["clamped", "clipped", "checked", "trimmed", "auto", "paid"])
 @pytest.mark.parametrize("delta", [None, "1e-6"])
 def test_means_spend_what_was_asked_for(relation: dp.Relation, method: str, delta: str | None) -> None:
     if method == "trimmed" and relation is ADD_REMOVE:
@@ -389,27 +389,30 @@ def test_a_clipped_mean_is_not_taken_where_it_would_lose_rows_that_nobody_expect
 
 
 def test_a_guess_of_the_law_never_makes_a_mean_lose_its_tail() -> None:
-    """One row in a hundred lies far beyond what is expected; the clipped mean would be off by about 5,700."""
+    """One row in thirty lies far beyond what is expected; a mean without them would be off by about 19,000."""
     draw = np.random.default_rng(7)
     body = draw.normal(30_000, 5_000, 3000)
-    data = np.clip(np.where(np.arange(3000) < 30, 600_000.0, body), 0, 10**6)
+    data = np.clip(np.where(np.arange(3000) < 100, 600_000.0, body), 0, 10**6)
     guess = dp.Expected.normal(30_000, 5_000)
     answer = dp.mean(data, relation=REPLACE_ONE, bounds=(0, 10**6), step=1, epsilon=4, expected=guess)
-    assert answer.method == "clamped"
-    assert abs(float(answer.value) - data.mean()) < 84 * 25  # Laplace noise of scale 84: e^-25 is less than 1e-9.
+    assert answer.method == "checked"
+    # Rows are left out with a chance of about e^-28, and the noise, of scale 92 or 184, is less in all but e^-21.
+    assert abs(float(answer.value) - data.mean()) < 184 * 21
 
 
 @pytest.mark.parametrize("relation", [ADD_REMOVE, REPLACE_ONE])
 def test_a_guess_of_the_law_keeps_few_far_rows_of_many(relation) -> None:
-    """One row in a thousand, of so many rows that bounds can be found: a clipped mean is off by 550 here."""
+    """One row in a thousand, of so many rows that bounds can be found: without its check a mean may be off by 570.
+
+    By more than 300 in 6 % of releases without it, in one of 1,000 with it, and with a median of 9 in one of 1e12.
+    """
     size, guess = 100_000, dp.Expected.normal(30_000, 5_000)
     data = np.clip(np.random.default_rng(7).normal(30_000, 5_000, size), 0, 10**6)
     data[: size // 1000] = 600_000
     budget = {"relation": relation, "bounds": (0, 10**6), "step": 1, "epsilon": 1, "public_rows": size}
-    answer = dp.mean(data, expected=guess, **budget)
-    assert answer.method == "clamped" == dp.compare("mean", expected=guess, **budget).best
-    # Laplace noise of scale 10, under add-remove twice: e^-25 is less than 1e-10.
-    assert abs(float(answer.value) - data.mean()) < 2 * 10 * 25
+    answers = [dp.mean(data, expected=guess, **budget) for _ in range(9)]
+    assert {answer.method for answer in answers} == {"checked"} == {dp.compare("mean", expected=guess, **budget).best}
+    assert np.median([abs(float(answer.value) - data.mean()) for answer in answers]) < 300
 
 
 def test_a_guess_of_the_law_keeps_a_median_that_many_rows_share() -> None:

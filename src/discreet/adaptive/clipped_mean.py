@@ -19,9 +19,10 @@ from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise
 from discreet.mechanisms.exponential import exponential_outcomes, selection_factor
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.mean import Mean, check_length, check_size
+from discreet.mechanisms.measurement import joint_distribution
 from discreet.mechanisms.parameters import read_flag, read_share, settle
 from discreet.mechanisms.quantile import Quantile
-from discreet.mechanisms.release import Release
+from discreet.mechanisms.release import Accuracy, Interval, Release
 from discreet.noise import categorical
 from discreet.privacy import outcomes
 from discreet.privacy.events import BoundedRange, Composed, Event, Gaussian, PureDP
@@ -36,6 +37,8 @@ _FINENESS = 4  # Radii to a doubling.
 _NEAR = 2 * _FINENESS  # So many radii below the likely one are preferred to it, each one more than the next.
 _UNLIKELY = 2  # Nats for any radius beyond it, and
 _RESERVE = Fraction(1, 8)  # for each step more: little, so that rows that nobody expects are seldom lost.
+_NARROW = 4  # Bounds so many times narrower than the grid are worth a check.
+_AGREE = Fraction(95, 100)  # A mean agrees with another that lies in its interval of this confidence.
 
 
 @final
@@ -53,9 +56,12 @@ class ClippedMean:
                 differ by amounts that span the radius' epsilon, without the factor 2 of scores that move both ways:
                 the exponential mechanism with a public prior. [MT07, DR19] Centre and radius are released, so the
                 bounds made from them are public to the mean that follows, and the three costs add up. [DMNS06]
+                With a check two means share the budget of one, and to choose by what both released is free.
     Utility     noise in proportion to the radius instead of to the declared bounds. More than `most_beyond(b)` rows are
                 left out with probability b at most; they pull the answer towards the centre: the interval is for the
                 mean within `limits`, which the release tells.
+                A check keeps what is found in narrow bounds within a 95 % interval of a noisy mean of all the grid,
+                however many rows are left out.
 
     Args:
         grid: The public bounds and step of the answers.
@@ -67,6 +73,9 @@ class ClippedMean:
         preference: By how much each radius outweighs the next one, in nats; below the likely radius if there is one.
         centre_share: The part of epsilon that finds the centre.
         radius_share: The part of epsilon that finds the radius.
+        check_share: The part of the mean's budget for another mean, within the whole grid: where found bounds are less
+            than a fourth as wide, and the mean within them is not in the 95 % interval of the other, that one is
+            released. None if 0.
         allow_large_delta: Whether a delta of 1 / (number of rows) or more is accepted.
 
     Raises:
@@ -90,6 +99,7 @@ class ClippedMean:
     preference: Fraction = Fraction(1, 2)  # e^-preference is the weight of a radius over that of the one before
     centre_share: Fraction = Fraction(1, 20)  # of epsilon
     radius_share: Fraction = Fraction(1, 10)
+    check_share: Fraction = Fraction(0)  # of the budget of the mean
     allow_large_delta: bool = False  # of 1 / size or more
 
     __repr__ = record
@@ -103,15 +113,18 @@ class ClippedMean:
             delta=None if self.delta is None else probability(self.delta, name="delta"),
             centre_share=read_share(self.centre_share, name="centre_share"),
             radius_share=read_share(self.radius_share, name="radius_share"),
+            check_share=nonnegative(self.check_share, name="check_share"),
             allow_large_delta=read_flag(self.allow_large_delta, name="allow_large_delta"),
         )
         if self.centre_share + self.radius_share >= 1:
             raise InvalidParameter(
                 "centre_share and radius_share must add up to less than 1: the rest of the budget is for the mean"
             )
+        if self.check_share:
+            read_share(self.check_share, name="check_share")
         likely = None if self.likely_radius is None else positive(self.likely_radius, name="likely_radius")
         settle(self, likely_radius=likely, preference=nonnegative(self.preference, name="preference"))
-        _ = [self._mean(self._within(self.grid.middle, radius)) for radius in self.radii]  # Refuses what fits no noise.
+        _ = [self._means(self._within(self.grid.middle, radius)) for radius in self.radii]  # Refuses unfit noise.
 
     @property
     def centre(self) -> Quantile:
@@ -199,8 +212,8 @@ class ClippedMean:
                 check_length(column, self.public_rows)
             middle = int(self.centre.release(column).value / self.grid.step)
             chosen = categorical(self._scores(column, middle), factor=self._factor)
-            answer = self._mean(self._within(middle, self.radii[chosen])).release(column)
-            return replace(answer, event=self.event, delta=self.delta)
+            found = [mean.release(column) for mean in self._means(self._within(middle, self.radii[chosen]))]
+            return replace(_agreed(*found), event=self.event, delta=self.delta)
 
     def likely_bounds(self, column: Data, middle: int, *, rows: float = 1) -> list[tuple[Grid, float]]:
         """Return bounds around a centre, and how likely each is; a value of a public column stands for `rows` rows."""
@@ -227,7 +240,8 @@ class ClippedMean:
         )
 
     def _listed(self, middle: int, radius: int, column: Data) -> Outcomes:
-        listed = self._mean(self._within(middle, radius)).distribution(column)
+        means = self._means(self._within(middle, radius))
+        listed = joint_distribution([part for mean in means for part in mean.measurements], column)
         return outcomes.map(listed, lambda sums: (middle, radius, sums))
 
     def _scores(self, column: Data, middle: int, *, weight: Fraction = Fraction(1)) -> list[Fraction]:
@@ -241,8 +255,43 @@ class ClippedMean:
         step, default = self.grid.step, self.grid.default
         return Grid(low=low * step, high=high * step, step=step, default=min(max(default, low * step), high * step))
 
-    def _mean(self, within: Grid) -> Mean:
-        return Mean(grid=within, relation=self.relation, noise=self.noise, public_rows=self.public_rows)
+    def noises_within(self, within: Grid) -> tuple[LaplaceNoise | GaussianNoise, ...]:
+        """Return the noise of the mean within found bounds, and of the one that checks it where there is one."""
+        if not self.check_share or within.width * _NARROW > self.grid.width:
+            return (self.noise,)
+        return self.noise.part(1 - self.check_share), self.noise.part(self.check_share)
+
+    def _means(self, within: Grid) -> list[Mean]:
+        """Return the mean within found bounds, and the one that checks it, within the whole grid."""
+        return [
+            Mean(grid=grid, relation=self.relation, noise=noise, public_rows=self.public_rows)
+            for grid, noise in zip((within, self.grid), self.noises_within(within), strict=False)
+        ]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _OfEither:
+    """The interval of one of two answers, chosen by their values: both intervals hold as often as is asked."""
+
+    chosen: Accuracy
+
+    @property
+    def noise(self) -> None:
+        return None
+
+    def interval(self, value: Fraction, confidence: Fraction) -> Interval:
+        found: Interval = self.chosen.interval(value, 1 - (1 - confidence) / 2)
+        return found
+
+
+def _agreed(answer: Release[Fraction], check: Release[Fraction] | None = None) -> Release[Fraction]:
+    """Return the first answer, or the one that it is checked by if the two do not agree."""
+    if check is None:
+        return answer
+    low, high = check.accuracy.interval(check.value, _AGREE)
+    taken = answer if low <= answer.value <= high else check
+    return replace(taken, accuracy=_OfEither(taken.accuracy))
 
 
 @lru_cache(64)

@@ -23,7 +23,7 @@ from discreet.privacy.relation import Relation
 from discreet.statistics.chooser_inputs import TYPICAL, WIDE, ChooserInputs, Predicted, with_bias
 from discreet.statistics.expected import Floats
 
-__all__ = ["ClampedMean", "FoundBoundsMean", "TrimmedMeanMethod"]
+__all__ = ["CheckedMean", "ClampedMean", "FoundBoundsMean", "TrimmedMeanMethod"]
 
 _SHARES = tuple(Fraction(1, part) for part in (40, 28, 20, 14, 10, 7, 5, 4))  # Of epsilon, for the radius.
 _CENTRE = Fraction(1, 4)  # Of that share, for the centre.
@@ -31,9 +31,12 @@ _PREFERENCES = (Fraction(1), Fraction(2))  # For smaller radii, up to the likely
 _BEYOND = 2 * math.log(2)  # Rows beyond a good radius, times epsilon, see below.
 _ALIKE = 8  # Centres that are nearer to each other than the radius over this have bounds that are alike.
 _MARGIN = 5
+_CHECKED_MARGIN = 2.5
 # A mechanism that nobody named leaves out more than one row in a hundred once in ten thousand times, whatever the data,
 _RARE, _LOST = 100, Fraction(1, 10**4)
 _DEAREST = Fraction(1, 14)  # and if bounds must be whole, it has spent 1/11 on them: the noise is wider by a tenth.
+# One that a guess alone chooses notices if so many rows are not where they are expected, but for one time in a hundred.
+_MANY, _SELDOM = 10, Fraction(1, 100)
 _FINER = 1 << 12
 _MOST_STEPS = 1 << 51
 _ENDS = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10), Fraction(1, 4))  # Of the rows, left out on each side.
@@ -90,6 +93,33 @@ class FoundBoundsMean(_AlwaysAnswers):
 
     def predict(self, facts: ChooserInputs) -> Predicted:
         return _clipped_errors(facts, _best_setting(facts))
+
+
+@dataclass(frozen=True)
+class CheckedMean(_AlwaysAnswers):
+    """The same, beside a mean within the declared bounds, which is taken if the two do not agree.
+
+    Rows that nobody expects can be lost only as far as the check does not notice: of 100,000 rows at epsilon 1 up to
+    about ten at the far end of the bounds. So a guess of the law may choose it.
+    """
+
+    name: ClassVar[str] = "checked"
+
+    def refusal(self, facts: ChooserInputs) -> str | None:
+        return FoundBoundsMean().refusal(facts)
+
+    def margin(self, facts: ChooserInputs) -> float:
+        """With too few rows, or by a look that spent a part of epsilon, a wrong guess costs more than it gains."""
+        if facts.rough or not facts.can_predict:
+            return math.inf
+        noticed = _predicted(facts, _CHECKED).most_beyond(_SELDOM) * _MANY <= (facts.rows or 0)
+        return _CHECKED_MARGIN if noticed else math.inf
+
+    def make(self, facts: ChooserInputs) -> ClippedMean:
+        return _clipped(facts, facts.size, _CHECKED)
+
+    def predict(self, facts: ChooserInputs) -> Predicted:
+        return _clipped_errors(facts, _CHECKED)
 
 
 @dataclass(frozen=True)
@@ -165,9 +195,11 @@ class _Setting:
 
     share: Fraction  # of epsilon, for the radius
     preference: Fraction
+    check: Fraction = Fraction(0)  # of the rest, for a mean within the declared bounds
 
 
 _SETTINGS = tuple(_Setting(share, preference) for share in _SHARES for preference in _PREFERENCES)
+_CHECKED = _Setting(_DEAREST, _PREFERENCES[0], Fraction(1, 2))
 
 
 def _clipped(facts: ChooserInputs, size: int | None, setting: _Setting) -> ClippedMean:
@@ -181,6 +213,7 @@ def _clipped(facts: ChooserInputs, size: int | None, setting: _Setting) -> Clipp
         preference=setting.preference,
         centre_share=setting.share * _CENTRE,
         radius_share=setting.share,
+        check_share=setting.check,
         allow_large_delta=True,
     )
 
@@ -210,7 +243,7 @@ def _clipped_errors(facts: ChooserInputs, setting: _Setting) -> Predicted:
     """Predict for the bounds that are likely to be found, each as often as it is."""
     mechanism = _predicted(facts, setting)
     found = [
-        (chance * often, _mean_errors(facts, within, mechanism.noise))
+        (chance * often, _checked_errors(facts, within, mechanism.noises_within(within)))
         for middle, often in _centres(facts, mechanism).items()
         for within, chance in mechanism.likely_bounds(facts.column, middle, rows=facts.shortened)
     ]
@@ -219,6 +252,13 @@ def _clipped_errors(facts: ChooserInputs, setting: _Setting) -> Predicted:
         typical=sum(often * errors.typical for often, errors in found) / total,
         wide=sum(often * errors.wide for often, errors in found) / total,
     )
+
+
+def _checked_errors(facts: ChooserInputs, within: Grid, noises: tuple[Noise, ...]) -> Predicted:
+    """Predict for a mean within some bounds that agrees with what checks it, but for one time in twenty."""
+    errors = _mean_errors(facts, within, noises[0])
+    checks = [_mean_errors(facts, facts.grid, noise).typical for noise in noises[1:]]
+    return replace(errors, wide=max(errors.wide, *checks)) if checks else errors
 
 
 def _centres(facts: ChooserInputs, mechanism: ClippedMean) -> dict[int, float]:

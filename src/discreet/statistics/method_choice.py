@@ -23,7 +23,7 @@ from discreet.privacy.payer import Payer
 from discreet.statistics.budget_and_payment import answer
 from discreet.statistics.chooser_inputs import ChooserInputs, Predicted
 from discreet.statistics.expected import Expected, Floats
-from discreet.statistics.mean_methods import ClampedMean, FoundBoundsMean, TrimmedMeanMethod
+from discreet.statistics.mean_methods import CheckedMean, ClampedMean, FoundBoundsMean, TrimmedMeanMethod
 from discreet.statistics.rank_methods import CandidateQuantile, ExponentialQuantile, ProposedQuantile, SmoothQuantile
 
 __all__ = [
@@ -87,7 +87,7 @@ def rank_methods(q: Fraction) -> tuple[Method, ...]:
 
 def mean_methods(count_share: Fraction = Fraction(1, 2)) -> tuple[Method, ...]:
     """List the methods for a mean; without any expectation the first one is taken."""
-    return ClampedMean(count_share), FoundBoundsMean(), TrimmedMeanMethod()
+    return ClampedMean(count_share), FoundBoundsMean(), CheckedMean(), TrimmedMeanMethod()
 
 
 def method_for(name: str, methods: Sequence[Method], facts: ChooserInputs) -> Method:
