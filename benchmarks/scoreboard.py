@@ -235,7 +235,7 @@ HEADLINES: Final[Mapping[str, Headline]] = {
         "Speed of a release",
         "twelve tables, 10,000,000 rows: CPU s",
         Cell("CPU", {"job": _PUBLISHED}),
-        "≤ 4× plain DuckDB, CPU",
+        "≤ 3.5× plain DuckDB, CPU",
     ),
     "running": Headline(
         "Running totals",

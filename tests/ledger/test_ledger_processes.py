@@ -419,11 +419,13 @@ def test_an_interrupt_of_a_transaction_locks_nobody_out(asked: Asked, monkeypatc
     """At every step of it, also between a lock and the block that lets it go: another connection can write."""
     lines, first = inspect.getsourcelines(sqlite_store.OpenFiles.locked)
     begun, start = inspect.getsourcelines(sqlite_store.begun)
+    hits = 0
     for line in (*range(first, first + len(lines)), *range(start, start + len(begun))):
         hit: list[int] = []
         monkeypatch.setattr(store, "__file__", sqlite_store.__file__)
         ask_until(asked, line, hit)
         monkeypatch.undo()
+        hits += bool(hit)
         other = sqlite3.connect(asked.store.path, timeout=5, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         other.close()
@@ -431,6 +433,7 @@ def test_an_interrupt_of_a_transaction_locks_nobody_out(asked: Asked, monkeypatc
         try_to_lock(lock)
         os.close(lock)
         assert spend(asked.book, TINY, 1)
+    assert hits > 6
     asked.book.verify()
 
 
