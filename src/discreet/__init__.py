@@ -99,6 +99,7 @@ if TYPE_CHECKING:
         two_sample_test,
         variance,
         vector_mean,
+        workload,
     )
     from discreet.synth.synthesis import synthesize
 
@@ -180,6 +181,7 @@ __all__ = [
     "two_sample_test",
     "variance",
     "vector_mean",
+    "workload",
     "verify",
 ]
 

@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any]]] = {
     "top_k": (LETTERS, {"k": 2, "candidates": ["a", "b", "c"]}),
     "randomized_response": (LETTERS, {"categories": ["a", "b", "c"]}),
     "vector_mean": (ROWS, {"bound": 1, "dimension": 2}),
+    "workload": (LETTERS, {"queries": "prefix", "cells": ["a", "b", "c"]}),
 }
 TRUTHS: dict[str, Any] = {
     "count": 1000,

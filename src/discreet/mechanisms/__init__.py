@@ -23,6 +23,7 @@ from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.variance import Covariance, Variance
 from discreet.mechanisms.vector_mean import VectorMean
+from discreet.mechanisms.workload import Workload
 
 __all__ = [
     "AboveThreshold",
@@ -55,5 +56,6 @@ __all__ = [
     "VectorGaussian",
     "VectorLaplace",
     "VectorMean",
+    "Workload",
     "estimate",
 ]

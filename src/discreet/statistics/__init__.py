@@ -24,6 +24,7 @@ from discreet.statistics.one_call import (
 from discreet.statistics.population_means import difference, two_sample_test
 from discreet.statistics.regressions import correlation, covariance, regression
 from discreet.statistics.table_tests import fit_test, independence_test
+from discreet.statistics.workloads import workload
 
 __all__ = [
     "Comparison",
@@ -57,4 +58,5 @@ __all__ = [
     "two_sample_test",
     "variance",
     "vector_mean",
+    "workload",
 ]

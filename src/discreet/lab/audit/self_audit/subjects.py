@@ -42,7 +42,10 @@ from discreet.mechanisms import (
     VectorGaussian,
     VectorLaplace,
     VectorMean,
+    Workload,
 )
+from discreet.mechanisms.workload_queries import Factor
+from discreet.mechanisms.workload_strategies import Strategy, StrategyFactor
 from discreet.privacy.events import Event, PureDP
 from discreet.privacy.relation import Relation
 from discreet.statistics.population_means import PopulationMean
@@ -276,6 +279,17 @@ def _of_mechanisms_choosing(relation: Relation) -> Iterator[Any]:
         yield TopK(sensitivity=Fraction(1), epsilon=Fraction(1), count=2, monotone=monotone, **shared)
 
 
+def _workload(noise: Any, shared: dict[str, Any]) -> Workload:
+    """Two cells by their sum and their difference: columns (1, 1) and (1, -1), which are (0, 2) apart."""
+    return Workload(
+        cells=(_OF_MECHANISMS_LETTERS[:2],),
+        queries=(Factor("identity", 2),),
+        strategy=Strategy(factors=(StrategyFactor.of([[1, 1], [1, -1]]),)),
+        noise=noise,
+        **shared,
+    )
+
+
 def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
     size = 2 if relation is Relation.REPLACE_ONE else None
     shared: dict[str, Any] = {"relation": relation}
@@ -297,6 +311,7 @@ def _of_columns(relation: Relation) -> Iterator[tuple[Any, Any, int]]:
         )
     for noise in (_laplace(4), _LOUD):
         yield Histogram(bins=_OF_MECHANISMS_LETTERS[:2], noise=noise, **shared), _OF_MECHANISMS_LETTERS, 2
+        yield _workload(noise, shared), _OF_MECHANISMS_LETTERS, 2
     loud = _laplace(24 if size is None else 6)
     yield VectorMean(bound=Fraction(1), step=Fraction(1), dimension=2, noise=loud, public_rows=size, **shared), rows, 2
     for q in ("0", "1/2", "9/10"):
