@@ -247,6 +247,28 @@ class TestViews:
             private.fit(progress=False)
 
 
+class Scaled(nn.Module):
+    """A scale of its own, so it is run again for each row, and a condition that is handed over or found."""
+
+    def __init__(self, found):
+        super().__init__()
+        self.scale, self.given, self.found = nn.Parameter(torch.ones(5)), [], found
+
+    def forward(self, x, given=None):
+        return torch.tanh(x * self.scale * (given if self.found is None else self.found(self.given, x)))
+
+
+class Conditioned(nn.Module):
+    def __init__(self, found):
+        super().__init__()
+        self.first, self.middle, self.last = nn.Linear(4, 5), Scaled(found), nn.Linear(5, 2)
+
+    def forward(self, x):
+        hidden = self.first(x)
+        self.middle.given = [hidden.detach()]
+        return self.last(self.middle(hidden, hidden.detach() if self.middle.found is None else None))
+
+
 class TestMisuse:
     """A loop that would break the account is refused, and told how it should be."""
 
@@ -475,6 +497,16 @@ class TestMisuse:
     def test_numbers_that_make_no_plan(self, wrong):
         with pytest.raises(InvalidParameter):
             run(**wrong)
+
+    @pytest.mark.parametrize("people", [False, True])
+    @pytest.mark.parametrize("found", [lambda given, x: given[0], lambda given, x: given[0][: len(x)]])
+    def test_layers_that_find_the_batch_elsewhere_than_in_their_arguments(self, found, people):
+        """The model keeps rows apart. Run again for one row, such a layer takes what is the first row's for all."""
+        of_two = {"unit": np.arange(40) // 2, "max_rows": 2, "public_rows": None, "public_units": 20, "batch_size": 20}
+        facts = of_two if people else {}
+        with pytest.raises(Refused, match=r"cannot be run row by row|depends on other rows"):
+            run(Conditioned(found), **facts)
+        run(Conditioned(None), **facts).close()
 
     def test_a_run_that_was_refused_leaves_the_model_free(self):
         model = model_of()

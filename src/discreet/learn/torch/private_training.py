@@ -21,8 +21,10 @@ from discreet.formatting import with_article
 from discreet.learn.torch.batches import Collate, PeopleRows, TrainingRows, Tree, leaves, mapped, read_rows
 from discreet.learn.torch.checkpoints import LedgerClaims, RunFolder
 from discreet.learn.torch.clipping.clipped_sums import ClippedSums
+from discreet.learn.torch.layers.made_up_rows import MadeUp, bits
+from discreet.learn.torch.layers.made_up_rows import mapped as both_mapped
 from discreet.learn.torch.layers.model_preparation import prepare
-from discreet.learn.torch.layers.row_separation_probe import Probed, probe
+from discreet.learn.torch.layers.row_separation_probe import only_rounding, probe, rounding
 from discreet.learn.torch.layers.secret_draws import SecretFunctions, known_masks
 from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
 from discreet.learn.torch.progress import TrainingReport
@@ -45,10 +47,10 @@ __all__ = [
     "claimed_at_once",
     "end_run",
     "identity_of",
+    "made_up_like",
     "make_private",
     "make_private_stream",
     "pay",
-    "probed_on",
     "read_records",
     "remember_run",
     "slots_for",
@@ -158,10 +160,11 @@ def make_private(
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, augment, count_views(augment, rows.blank(slots)))
-    probed = probed_on(losses, records.rows, slots, watch)
+    made_up = made_up_like(losses, records.rows, slots, watch)
+    probed = probe(model, loss, made_up.example, slots * records.rows.each, public=made_up.public)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
-        try_sums(sums, losses, records.rows)
+        try_sums(sums, losses, records.rows, made_up)
         plan = plan_training(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
@@ -309,10 +312,11 @@ def make_private_stream(
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, None, 1)
-    probed = probed_on(losses, records.rows, slots, watch)
+    made_up = made_up_like(losses, records.rows, slots, watch)
+    probed = probe(model, loss, made_up.example, slots * records.rows.each, public=made_up.public)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
-        try_sums(sums, losses, records.rows)
+        try_sums(sums, losses, records.rows, made_up)
         plan = plan_stream(
             epsilon=epsilon,
             noise_multiplier=noise_multiplier,
@@ -452,11 +456,11 @@ def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
     return max(chosen, -(-plan.steps // MOST_CLAIMS))
 
 
-def probed_on(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> Probed:
-    """Try the model on made-up rows, or on public ones where there are at least two."""
+def made_up_like(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> MadeUp:
+    """What a run is tried on: made-up rows, or public ones where there are at least two."""
     example = as_pair(mapped(lambda part: part[0], losses.view(rows.blank(slots))))
     several = watch is not None and all(len(part) > 1 for part in leaves(watch) if isinstance(part, Tensor))
-    return probe(losses.model, losses.loss, example, slots * rows.each, public=as_pair(watch) if several else None)
+    return MadeUp(example, as_pair(watch) if several else None)
 
 
 def sums_of(losses: RowLosses, rule: Clip, slots: int, each: int = 1) -> ClippedSums:
@@ -466,7 +470,7 @@ def sums_of(losses: RowLosses, rule: Clip, slots: int, each: int = 1) -> Clipped
     return ClippedSums(losses.model, clip=rule, grid=grid, physical_batch=slots, each=each)
 
 
-def try_sums(sums: ClippedSums, losses: RowLosses, rows: TrainingRows) -> None:
+def try_sums(sums: ClippedSums, losses: RowLosses, rows: TrainingRows, made_up: MadeUp) -> None:
     """Clip a batch of blank rows, and forget it: what cannot be told row by row is refused before it is paid for."""
     number = sums.physical_batch * rows.each
     with (
@@ -476,8 +480,45 @@ def try_sums(sums: ClippedSums, losses: RowLosses, rows: TrainingRows) -> None:
         torch.enable_grad(),
     ):
         sums.add(losses.of(rows.blank(number)), torch.ones(number, dtype=torch.bool))
+        _try_companions(sums, losses, made_up)
     sums.reset()
     sums.seal()
+
+
+def _try_companions(sums: ClippedSums, losses: RowLosses, made_up: MadeUp) -> None:
+    """Refuse gradients that are not formed of a record's own numbers alone, whatever its companions and its slot are.
+
+    A layer without a rule is run again, row by row. Whatever it finds elsewhere than in its arguments is of all rows.
+    """
+    records, each = torch.arange(sums.physical_batch), sums.each
+    base, others = (made_up.rows(len(records) * each) for _ in range(2))
+    plain = sums.formed(losses.of_view(base))
+    for kept in (records % 2 == 0, records % 2 == 1):
+        rows = kept.repeat_interleave(each)
+        mixed = both_mapped(lambda row, other, rows=rows: torch.where(_beside(rows, row), row, other), base, others)
+        _require_same(plain, sums.formed(losses.of_view(mixed)), kept, kept)
+    order = torch.arange(len(records) * each).reshape(-1, each).flip(0).flatten()
+    turned = sums.formed(losses.of_view(mapped(lambda row: row[order], base)))
+    _require_same(plain, turned, records.flip(0), records)
+
+
+def _beside(rows: Tensor, row: Tensor) -> Tensor:
+    return rows.reshape(-1, *(1,) * (row.dim() - 1))
+
+
+def _require_same(plain: dict[str, list[Tensor]], other: dict[str, list[Tensor]], old: Tensor, new: Tensor) -> None:
+    for name, sides in plain.items():
+        for before, after in zip(sides, other[name], strict=True):
+            first, second = before[old], after[new]
+            if torch.equal(bits(first), bits(second)):
+                continue
+            if only_rounding(first, second):
+                raise rounding(name, len(before))
+            raise Refused(
+                f"the gradient of {name} for one row depends on other rows, or on its slot",
+                reason="its layer is run again for each row, and finds there what belongs to the whole batch",
+                way_out="hand a layer all that it needs as arguments: self.scale(x, given), not self.scale.given = …",
+            )
 
 
 def _facts(sums: ClippedSums) -> dict[str, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -32,6 +32,7 @@ from discreet.learn.torch.clipping.gradient_forms import (
     combine,
     joint_squares_up,
     of_people,
+    sides,
 )
 from discreet.learn.torch.clipping.layer_rules import parts_of
 from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
@@ -116,10 +117,24 @@ class ClippedSums:
         """Add the clipped gradients of one physical batch, given the losses of its rows after a forward pass."""
         check_arithmetic()
         check_losses(losses, inside, self.physical_batch * self.each)
-        exactly = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
-        with self._tape.paused(), exactly:
+        with self._clipping():
             forms = self._forms(*self._backward(losses, _shares(inside, self.each).to(losses)), inside)
             self._add(forms, inside if self.each == 1 else inside.reshape(-1, self.each).any(1))
+
+    @torch.no_grad()
+    def formed(self, losses: Tensor) -> dict[str, list[Tensor]]:
+        """Return what the gradient of each record is made of, by parameter, and add nothing: for a trial of both."""
+        everywhere = torch.ones(len(losses), dtype=torch.bool)
+        with self._clipping():
+            forms = self._forms(*self._backward(losses, _shares(everywhere, self.each).to(losses)), everywhere)
+        return {self._names[parameter]: sides(form) for parameter, form in forms.items()}
+
+    @contextmanager
+    def _clipping(self) -> Iterator[None]:
+        """Compute exactly as stated, from the calls on the tape, and forget these."""
+        exactly = torch.autocast("cpu", enabled=False) if torch.is_autocast_enabled("cpu") else nullcontext()
+        with self._tape.paused(), exactly:
+            yield
         self._tape.clear()
 
     def take(self) -> GridSum:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TypeAlias, final
 
@@ -39,6 +39,7 @@ __all__ = [
     "joint_squares_up",
     "of_people",
     "pairs_squares_up",
+    "sides",
     "squares_up",
 ]
 
@@ -159,6 +160,11 @@ class Pairs:
 
 
 Form: TypeAlias = RowGradients | Outer | Pairs
+
+
+def sides(form: Form) -> list[Tensor]:
+    """Return all that the gradients are made of, each with one row a record."""
+    return [part for side in fields(form) if isinstance(part := getattr(form, side.name), Tensor)]
 
 
 # --- adding ---

@@ -293,6 +293,8 @@ def _matched(call: LayerCall, values: dict[str, Tensor], inputs: Any, outer: lis
     named = {f"layer.{name}": value for name, value in values.items()}
     # Not tied: where a child owns the same parameter, the child's calls are on the tape themselves.
     said, _ = tree_flatten(functional_call(_Forward(call.module), named, args, kwargs, tie_weights=False))
+    if any(len(said[at]) != 1 for at in call.places):  # It found rows of the whole batch, in an attribute say.
+        raise RuntimeError("a layer that is run on one row gives another number of rows")
     return torch.stack([(said[at][0] * other).sum() for at, other in zip(call.places, outer, strict=True)]).sum()
 
 
