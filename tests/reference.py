@@ -61,8 +61,8 @@ class Coin:
         return [int(below(self.real, *_prefix(first[i], more.get(i)), read)) for i in range(count)]
 
 
-def _prefix(first: int, more: int | None) -> tuple[int, int]:
-    return (first, 16) if more is None else (first << 48 | more >> 16, 64)
+def _prefix(first: int, more: int | None, bits: int = 16) -> tuple[int, int]:
+    return (first, bits) if more is None else (first << (64 - bits) | more >> bits, 64)
 
 
 def rational_coin(p: Fraction) -> Coin:
@@ -148,7 +148,9 @@ class Blocks:
 
     inversion: Inversion
     shift: int
-    sure: int  # Of 2^16: a place that is accepted below this needs no second look, unless its block is unsure.
+    check: int  # Bits that are compared first.
+    sure: int  # Of 2^check: a place that is accepted below this needs no second look, unless its block is unsure.
+    sure_of: Callable[[int], int]  # The same for one block, where many are drawn at once.
     fractional: bool
     exponents: Callable[[int, int, int, int], tuple[Fraction, Fraction]]
 
@@ -157,7 +159,7 @@ class Blocks:
             block = self.inversion.one(read)
             bits = word(read)
             value = (block << self.shift) + (bits & ((1 << self.shift) - 1))
-            if self._accepts(read, block, value, bits >> 48, 16, 0, 0):
+            if self._accepts(read, block, value, bits >> (64 - self.check), self.check, 0, 0):
                 return value
 
     def _accepts(self, read: Read, block: int, value: int, prefix: int, bits: int, inside: int, fine: int) -> bool:
@@ -174,7 +176,7 @@ class Blocks:
 
     @property
     def _size(self) -> int:
-        return 4 if self.shift <= 16 else 8
+        return 4 if self.shift <= 18 else 8
 
     def array(self, read: Read, count: int) -> list[int]:
         if count < FEW:
@@ -192,18 +194,18 @@ class Blocks:
         flagged = [i for i, start in enumerate(first) if self.inversion.open_after_16_bits(start)]
         known = dict(zip(flagged, self.inversion.settle(read, [first[i] for i in flagged]), strict=True))
         blocks = [known[i] if i in known else self.inversion.finish(first[i], 16, read) for i in range(len(first))]
-        open_ = [i for i in range(len(first)) if i in known or self._top(bits[i]) >= self.sure]
+        open_ = [i for i in range(len(first)) if i in known or self._top(bits[i]) >= self.sure_of(blocks[i])]
         settled = self._until_accepted(read, [blocks[i] for i in open_], [bits[i] for i in open_])
         found = dict(zip(open_, settled, strict=True))
         return [found[i] if i in found else self._surely(blocks[i], bits[i]) for i in range(len(first))]
 
     def _surely(self, block: int, bits: int) -> int:
         value = self._value(block, bits)
-        assert self._known(block, value, self._top(bits), 16, 0, 0), "accepted too soon"
+        assert self._known(block, value, self._top(bits), self.check, 0, 0), "accepted too soon"
         return value
 
     def _top(self, bits: int) -> int:
-        return bits >> (8 * self._size - 16)
+        return bits >> (8 * self._size - self.check)
 
     def _value(self, block: int, bits: int) -> int:
         return (block << self.shift) + (bits & ((1 << self.shift) - 1))
@@ -213,7 +215,7 @@ class Blocks:
         inside = split(read(8 * len(values)), 8) if self.fractional else [0] * len(values)
         more, fine = split(read(8 * len(values)), 8), 64 if self.fractional else 0
         accepted = [
-            self._accepts(read, blocks[i], value, *_prefix(self._top(bits[i]), more[i]), inside[i], fine)
+            self._accepts(read, blocks[i], value, *_prefix(self._top(bits[i]), more[i], self.check), inside[i], fine)
             for i, value in enumerate(values)
         ]
         rejected = [i for i, kept in enumerate(accepted) if not kept]

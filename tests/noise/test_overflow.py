@@ -13,7 +13,7 @@ from recorded import replayed
 from discreet import noise
 from discreet.errors import DiscreetError, NoiseOverflow
 from discreet.noise import samplers, source
-from discreet.noise.block_sampling import BlockSampler
+from discreet.noise.block_sampling import BlockSampler, ExponentialShape
 from discreet.noise.inversion import FEW, FLAG
 
 LARGEST_SCALE = Fraction(1 << 50)
@@ -25,6 +25,7 @@ class OneBlock:
 
     block: int
     flags: bool = True
+    largest: int = 0  # block of a table
 
     def unsure(self, outcome: int) -> bool:
         return False
@@ -77,6 +78,25 @@ def test_blocks_that_the_table_decides_are_widened_before_they_are_shifted(block
     drawn = sampler.array(FEW)
     assert drawn.dtype == np.int64
     assert set((drawn >> sampler._shift).tolist()) == {block}
+
+
+@pytest.mark.parametrize(("block", "kind"), [(1, np.int32), (65535, np.int32), (-65536, np.int32), (65536, np.int64)])
+def test_short_numbers_become_long_where_one_does_not_fit(block: int, kind: type) -> None:
+    stand_in: Any = OneBlock(block)
+    sampler = BlockSampler(stand_in, 15, ExponentialShape(Fraction(1 << 21)), Fraction(1, 64))
+    drawn = sampler.narrow(FEW)
+    assert drawn.dtype == kind
+    assert set((drawn >> 15).tolist()) == {block}
+
+
+@pytest.mark.parametrize("largest", [1 << 15, 1 << 14])
+def test_a_table_whose_blocks_do_not_fit_short_numbers_is_joined_in_long_ones(largest: int) -> None:
+    """Shifted by 17, a block of 2^14 is the first that 32 bits cannot hold."""
+    stand_in: Any = OneBlock(largest - 1, flags=False, largest=largest - 1)
+    sampler = BlockSampler(stand_in, 17, ExponentialShape(Fraction(1 << 23)), Fraction(1, 64))
+    drawn = sampler.narrow(FEW)
+    assert drawn.dtype == (np.int32 if largest == 1 << 14 else np.int64)
+    assert set((drawn >> 17).tolist()) == {largest - 1}
 
 
 def test_rounded_laplace_refuses_what_its_geometric_part_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ PLAIN = [
     rounded_gaussian("5"),
 ]
 IN_BLOCKS = [laplace("1000"), geometric(str(2**50)), discrete_gaussian("262145"), discrete_gaussian(str(2**80))]
-HALVED = [rounded_gaussian("300000"), rounded_gaussian("1e12")]
+HALVED = [rounded_gaussian("300000"), rounded_gaussian("1e12"), rounded_gaussian("1e14"), rounded_gaussian("1e15")]
 COINS = [bernoulli("1/3"), bernoulli("1"), bernoulli("0"), bernoulli("1/2"), bernoulli_exp("1/7"), bernoulli_exp("50")]
 
 
@@ -148,10 +148,8 @@ def rungs_to_try(slow: Any) -> list[int]:
 
 
 def tops_to_try(slow: Any, block: int, value: int) -> list[int]:
-    chance = exp_minus(slow.exponents(block, value, 0, 0)[1], 80)[0] >> 64
-    return sorted(
-        {max(0, min(top, 2**16 - 1)) for top in (0, slow.sure - 1, slow.sure, chance - 1, chance, chance + 1)}
-    )
+    chance, most = exp_minus(slow.exponents(block, value, 0, 0)[1], 80)[0] >> (80 - slow.check), 2**slow.check - 1
+    return sorted({max(0, min(top, most)) for top in (0, slow.sure - 1, slow.sure, chance - 1, chance, chance + 1)})
 
 
 @cases(IN_BLOCKS + HALVED)
@@ -162,7 +160,7 @@ def test_single_values_are_accepted_by_their_own_weight_wherever_they_lie(case: 
         block = slow.inversion._steps(192).outcomes[rung]
         for low in (0, 1, mask // 3, mask):
             for top in tops_to_try(slow, block, (block << slow.shift) + low):
-                same_one(case, slow, words([into_block(slow, rung), top << 48 | low]))
+                same_one(case, slow, words([into_block(slow, rung), top << (64 - slow.check) | low]))
 
 
 @cases(IN_BLOCKS + HALVED)
@@ -177,8 +175,8 @@ def test_acceptance_on_the_border_is_decided_by_further_bits(case: Case) -> None
             chance = min(exp_minus(exponent, 128)[0] >> 64, ONES)
             for uniform in (chance - 2**20, chance - 1, chance, min(chance + 1, ONES), min(chance + 2**20, ONES)):
                 blocks.append(into_block(slow, rung))
-                bits.append((uniform >> 48) << (8 * size - 16) | low)
-                more.append((uniform & (2**48 - 1)) << 16)
+                bits.append((uniform >> (64 - slow.check)) << (8 * size - slow.check) | low)
+                more.append((uniform << slow.check) & ONES)
     middle = words([inside] * len(blocks)) if slow.fractional else b""
     same_array(case, slow, len(blocks), words(blocks) + words(bits, size) + middle + words(more))
 
@@ -187,10 +185,11 @@ def test_acceptance_on_the_border_is_decided_by_further_bits(case: Case) -> None
 def test_what_is_rejected_is_drawn_again_until_it_is_accepted(case: Case) -> None:
     slow = case.slow()
     mask, size, count = (1 << slow.shift) - 1, slow._size, 5
-    again = words([into_block(slow, 40)] * count) + words([(2**16 - 1) << (8 * size - 16) | mask // 2] * count, size)
+    ones, check = 2**slow.check - 1, slow.check
+    again = words([into_block(slow, 40)] * count) + words([ones << (8 * size - check) | mask // 2] * count, size)
     ends = [ONES] * (2 if slow.fractional else 1)
     same_array(case, slow, count, (again + words(ends * count)) * 4)
-    same_one(case, slow, words([into_block(slow, 40), (2**16 - 1) << 48 | mask // 2, *ends] * 4))
+    same_one(case, slow, words([into_block(slow, 40), ones << (64 - check) | mask // 2, *ends] * 4))
 
 
 @pytest.mark.parametrize("limit", [3, 2**62 + 1])

@@ -15,6 +15,7 @@ from recorded import Recorded, replayed
 
 from discreet import noise
 from discreet.noise import samplers
+from discreet.noise.block_sampling import BlockSampler
 
 Exponents = Callable[[Fraction, int], Any]
 _twins: dict[str, Any] = {}
@@ -38,7 +39,15 @@ class Case:
 def in_blocks(sampler: Any, steps: Any, exponents: Exponents, parameter: Fraction, *, half: bool = False) -> Any:
     """Build the slow twin of a sampler that draws blocks; how these are laid out is read from it."""
     inversion = reference.Inversion(steps(parameter, sampler._shift), sampler._inversion.unsure)
-    return reference.Blocks(inversion, sampler._shift, sampler._sure, half, exponents(parameter, sampler._shift))
+    return reference.Blocks(
+        inversion,
+        sampler._shift,
+        sampler._check,
+        sampler._sure,
+        lambda block: int(sampler._sure_of[block & 0xFFFF]),
+        half,
+        exponents(parameter, sampler._shift),
+    )
 
 
 def laplace(text: str) -> Case:
@@ -150,7 +159,7 @@ CASES = [
     *(laplace(scale) for scale in ("1/3", "1", "21/2", "1000", "1000000/3", str(2**50))),
     *(geometric(scale) for scale in ("1/100", "5", "129", str(2**40))),
     *(discrete_gaussian(variance) for variance in ("1/3", "100/7", "262145", "1e12", str(2**80))),
-    *(rounded_gaussian(variance) for variance in ("1/50", "25/3", "300000", "1e12", str(2**80))),
+    *(rounded_gaussian(variance) for variance in ("1/50", "25/3", "300000", "1e12", "1e14", "1e15", str(2**80))),
     *(rounded_laplace(scale) for scale in ("1/3", "1000")),
     *(bernoulli(p) for p in ("0", "1e-9", "1/2", "1/3", "999/1000", "1")),
     *(bernoulli_exp(x) for x in ("0", "1e-9", "1/3", "12", "1e15")),
@@ -185,3 +194,30 @@ def test_draws_are_those_of_the_reference_a_hundred_thousand_times(case: Case) -
     assert (
         compare(case, single=20_000, together=(reference.FEW - 1, reference.FEW, reference.CHUNK + 14_000)) >= 100_000
     )
+
+
+MANY = 10 * reference.FEW
+SHORT = ["300000", "1e12", "1e14", "1e15", str(2**80)]
+
+
+@pytest.mark.parametrize("text", SHORT)
+def test_short_numbers_are_those_of_the_reference(text: str) -> None:
+    case = rounded_gaussian(text)
+    with replayed(case.name) as bytes_read:
+        drawn = samplers.long_rounded_gaussian(Fraction(text), MANY)
+    recording = Recorded(case.name)
+    assert drawn.dtype == (np.int64 if text == str(2**80) else np.int32)
+    assert drawn.tolist() == case.slow().array(recording.read, MANY)
+    assert bytes_read.used == recording.used
+
+
+@pytest.mark.parametrize("text", ["300000", "1e14"])
+def test_a_block_whose_bound_is_too_high_is_found_out(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in a thousand places that are taken though their weight would refuse some of them."""
+    right = BlockSampler._sure_of.fget  # type: ignore[attr-defined]
+    monkeypatch.setattr(
+        BlockSampler, "_sure_of", property(lambda sampler: right(sampler) + (1 << sampler._check) // 1000)
+    )
+    case = rounded_gaussian(text)
+    with pytest.raises(AssertionError, match="accepted too soon"):
+        case.make().array(Recorded(case.name).read, MANY)

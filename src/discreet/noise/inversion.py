@@ -74,6 +74,7 @@ class Inversion:
         self._thresholds = thresholds(self._listed)
         self._array = np.array(self._thresholds, np.uint64)
         self._values = np.array(self._outcomes, np.int64)
+        self.largest = max((abs(outcome) for outcome in self._outcomes if not unsure(outcome)), default=0)  # of a table
         self._kept: _Buckets | None = None
 
     def _listed(self) -> list[arb]:

@@ -108,20 +108,23 @@ class Coin:
 
     def one(self) -> int:
         """Flip once."""
-        prefix, bits = revealed()
+        return self._decided(*revealed())
+
+    def _decided(self, prefix: int, bits: int) -> int:
+        """Decide by 64 bits, or by more of them where they hit the threshold."""
         if 0 <= prefix - self._threshold <= DOUBT:
             return int(below(self._real, prefix, bits))
         return int(prefix < self._threshold)
 
     def array(self, count: int) -> NDArray[np.int64]:
         """Flip `count` times: 16 bits each, 48 more for the few that they leave open."""
-        words = np.frombuffer(read(2 * count), "<u2").astype(np.int64)
+        words = np.frombuffer(read(2 * count), "<u2")
         top = self._threshold >> 48
         heads = (words < top).astype(np.int64)
-        open_ = np.flatnonzero((words >= top) & (words <= top + DOUBT))
+        open_ = np.flatnonzero((words >= top) & (words <= min(top + DOUBT, 0xFFFF)))
         more = np.frombuffer(read(8 * open_.size), "<u8") >> np.uint64(16)
         for index, low in zip(open_, more, strict=True):
-            heads[index] = below(self._real, int(words[index]) << 48 | int(low), 64)
+            heads[index] = self._decided(int(words[index]) << 48 | int(low), 64)
         return heads
 
 

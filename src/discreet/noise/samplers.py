@@ -31,6 +31,7 @@ __all__ = [
     "geometric",
     "geometric_sampler",
     "laplace_sampler",
+    "long_rounded_gaussian",
     "permutation",
     "permute_and_flip",
     "rounded_gaussian",
@@ -103,6 +104,12 @@ def rounded_gaussian_sampler(variance: Fraction) -> Sampler:
         return Inversion(inversion.rounded_gaussian(variance))
     ladder = inversion.rounded_gaussian_blocks(variance, shift)
     return _gaussian(ladder, variance, shift, RoundedGaussianShape(variance, 1 << shift))
+
+
+def long_rounded_gaussian(variance: Fraction, count: int) -> NDArray[np.int32] | Integers:
+    """Draw what `rounded_gaussian` draws, in 32 bits each if all fit: a long vector takes its time in memory."""
+    sampler = rounded_gaussian_sampler(variance)
+    return sampler.narrow(count) if isinstance(sampler, BlockSampler) else sampler.array(count)
 
 
 def _sigma(variance: Fraction) -> Fraction:
