@@ -18,6 +18,7 @@ from notebook_cell import notebook_cell
 from private_runs import LOSS, flat, model_of, rows, run, silenced
 from torch import nn
 from torch.func import functional_call, grad, vmap
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
 from discreet.learn.torch import Box, DPAdamBC, L2Ball, load_weights, make_private
@@ -374,6 +375,20 @@ class TestMisuse:
         private.model.eval()
         with pytest.raises(Refused, match="otherwise than it was tried"):
             private.fit(progress=False)
+
+    @pytest.mark.parametrize(
+        "switched",
+        [lambda: sdpa_kernel(SDPBackend.MATH), lambda: torch.backends.mkldnn.flags(enabled=False)],
+    )
+    def test_other_kernels_than_those_that_were_tried(self, switched):
+        private = run()
+        for x, y in private.batches():
+            with switched(), pytest.raises(Refused, match="other kernels"):
+                LOSS(private.model(x), y)
+            private.step(LOSS(private.model(x), y))
+            break
+        with switched():
+            run().fit(progress=False)
 
     def test_a_model_in_evaluation_mode_trains(self):
         assert run(model_of().eval()).fit(progress=False).finished

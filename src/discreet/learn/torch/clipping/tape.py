@@ -112,15 +112,16 @@ class Tape:
 
     def __init__(self, model: nn.Module, rows: int) -> None:
         self.calls: list[LayerCall] = []
-        self._rows = rows
+        self._model, self._rows = model, rows
         self._paused = False
-        self._autocast = autocast_now()
+        self._autocast, self._kernels = autocast_now(), _kernels_now()
         # First of all hooks: a hook of the user's may return something else than the layer computed.
         self._handles = [
             module.register_forward_hook(RunHook(self._hook(name, module, trained)), with_kwargs=True, prepend=True)
             for name, module in model.named_modules()
             if (trained := _of_the_layer(module))
         ]
+        self._handles.append(model.register_forward_pre_hook(RunHook(self._begin), prepend=True))
         self._copies = [
             RowCopies(module, rows, self._copier(name, module))
             for name, module in model.named_modules()
@@ -180,6 +181,18 @@ class Tape:
                 way_out="make it private and train it alike: both under autocast or neither",
             )
 
+    def _begin(self, model: nn.Module, _args: tuple[Any, ...]) -> None:
+        """Look at what is switched on around the model; what it switches itself, it switched when it was tried."""
+        if self._paused or not torch.is_grad_enabled() or model is not self._model:
+            return
+        if _kernels_now() != self._kernels:
+            raise Refused(
+                "torch computes with other kernels than when the model was made private",
+                reason="oneDNN, a way to compute attention, or deterministic algorithms were switched on or off, and "
+                "whether rows stay apart bit for bit was tried without that",
+                way_out="set torch.backends, sdpa_kernel and use_deterministic_algorithms before make_private",
+            )
+
     def _append(self, name: str, module: nn.Module, trained: Any, args: Any, kwargs: Any, output: Any) -> None:
         leaves = [output] if isinstance(output, Tensor) else tree_flatten(output)[0]
         places = tuple(i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor) and leaf.requires_grad)
@@ -200,6 +213,13 @@ def autocast_now() -> torch.dtype | None:
             way_out='use torch.autocast("cpu", dtype=torch.bfloat16), or none',
         )
     return kind
+
+
+def _kernels_now() -> tuple[bool, ...]:
+    """What is switched on that decides, beside shapes and types, which kernels run; attention on the CPU asks these."""
+    attention: Any = torch.backends.cuda
+    ways = attention.flash_sdp_enabled(), attention.math_sdp_enabled()
+    return (*ways, bool(torch.backends.mkldnn.enabled), torch.are_deterministic_algorithms_enabled())
 
 
 def owned(module: nn.Module) -> dict[str, nn.Parameter]:
