@@ -40,7 +40,7 @@ def steps(job: Job, slots: int) -> dict[str, Callable[[], object]]:
     optimizer = torch.optim.SGD(job.network.parameters(), RATE)
     noisy = NoisyStep(plan, sums, NoiseAhead(plan), optimizer, None, None, None, None)
     unit, inside = float(plan.grid / plan.divisor), torch.ones(slots, dtype=torch.bool)
-    nothing = np.zeros(plan.parameters, np.int64)
+    nothing = np.zeros(plan.parameters, np.int32)  # as short as noise is
 
     def add() -> None:
         for rows, labels in zip(torch.split(job.rows, slots), torch.split(job.labels, slots), strict=True):

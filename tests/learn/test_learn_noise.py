@@ -55,7 +55,7 @@ def test_noise_follows_the_rounded_gaussian_of_the_plan(waiting: int) -> None:
     plan = small_plan(parameters=30_000)
     with NoiseAhead(plan, ahead=waiting) as noise:
         drawn = noise.next()
-    assert drawn.dtype == np.int64
+    assert drawn.dtype == np.int32
     assert drawn.shape == (30_000,)
     assert fits(drawn, RoundedGaussianLaw(plan.variance))
     assert not fits(drawn, RoundedGaussianLaw(plan.variance * 3 / 2))
@@ -220,6 +220,18 @@ def test_a_sum_is_rounded_to_the_grid_and_gets_its_noise_in_whole_numbers(sizes)
     expected = [np.float32(float(a + int(b)) * 0.375) for a, b in zip(whole, drawn, strict=True)]
     assert taken.noisy(drawn, 0.375).tolist() == expected
     assert taken.noisy(drawn - np.array(whole), 1.0).tolist() == drawn.astype(np.float64).astype(np.float32).tolist()
+    short = (drawn >> 31).astype(np.int32)
+    assert taken.noisy(short, 0.375).tolist() == taken.noisy(short.astype(np.int64), 0.375).tolist()
+
+
+@pytest.mark.parametrize("limit", [None, np.inf])
+def test_what_is_released_follows_from_the_exact_sum_with_its_noise(limit, monkeypatch):
+    """Sums that are the same with their noise must look alike; floats that round noise by itself tell them apart."""
+    if limit is not None:
+        monkeypatch.setattr("discreet.learn.training.grid_sums._EXACT", limit)
+    total = 2**53 + 2**29 + 1
+    alike = [GridSum([[np.full(1, float(part))]], 1.0).noisy(np.array([total - part]), 1.0).item() for part in (0, 2)]
+    assert (alike[0] == alike[1]) is (limit is None)
 
 
 def test_noise_before_the_rounding_is_told_apart_from_noise_after_it():

@@ -12,15 +12,15 @@ from typing import Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet import noise
 from discreet.errors import DiscreetError, InvalidParameter
 from discreet.exact import integer
 from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.training_plan import TrainingPlan
+from discreet.noise.samplers import long_rounded_gaussian
 
 __all__ = ["NoiseAhead"]
 
-Integers: TypeAlias = NDArray[np.int64]
+Integers: TypeAlias = NDArray[np.int32] | NDArray[np.int64]
 _SHORT = 1 << 13  # Numbers; so many take a tenth of a millisecond, as much as waking a thread.
 _PATIENCE = 0.1  # Seconds after which a waiting thread looks again whether it should stop.
 
@@ -78,7 +78,7 @@ class NoiseAhead:
 
 def draw(plan: TrainingPlan) -> Integers:
     """Draw the noise of one step, in grid steps."""
-    return noise.rounded_gaussian(variance=plan.variance, size=plan.parameters)
+    return long_rounded_gaussian(plan.variance, plan.parameters)
 
 
 class _NoiseDrawing:
