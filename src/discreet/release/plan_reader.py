@@ -60,6 +60,7 @@ __all__ = [
 ]
 
 _MOST_TABLES = 1000
+_MOST_UNLIKE = 1_000_000
 _LONGEST_SHOWN = 300
 
 
@@ -450,7 +451,12 @@ def _weights(said: PublishModel, groupings: list[tuple[str, ...]]) -> tuple[Frac
         raise InvalidParameter(
             'weights has one number for each grouping, and counts where noise is shared: not with aim = "apart"'
         )
-    return tuple(exact(weight, name="a weight") for weight in said.weights)
+    weights = [exact(weight, name="a weight") for weight in said.weights]
+    if max(weights) > _MOST_UNLIKE * min(weights):
+        raise InvalidParameter(
+            f"weights may differ by a factor of {_MOST_UNLIKE:,} at most: leave out a table that hardly counts"
+        )
+    return tuple(weight / max(weights) for weight in weights)  # Only their ratios count.
 
 
 def _family_limits(said: PublishModel, groupings: list[tuple[str, ...]]) -> UnitLimits:

@@ -135,6 +135,17 @@ def test_weights_make_a_table_more_exact(tmp_path):
     assert weighed["n_by_c_b"]["people"] > plain["n_by_c_b"]["people"]
 
 
+@pytest.mark.parametrize("delta", ["delta = 1e-7", ""])
+@pytest.mark.parametrize("aim", ["sum", "largest"])
+def test_only_the_ratios_of_weights_count(tmp_path, aim, delta):
+    """The largest floats made shares that are none."""
+    found = [
+        variances(price(plan_of(tmp_path, f'aim = "{aim}"\nweights = {weights}', delta=delta)))
+        for weights in ("[1, 1, 1, 1]", "[1e308, 1e308, 1e308, 1e308]", "[1e-300, 1e-300, 1e-300, 1e-300]")
+    ]
+    assert found[0] == found[1] == found[2]
+
+
 @pytest.mark.parametrize(
     ("said", "more"),
     [
@@ -181,6 +192,8 @@ def test_without_an_aim_tables_that_cannot_share_their_noise_have_their_own(tmp_
         ('weights = [1, 2]\naim = "sum"', "one number for each grouping"),
         ('aim = "apart"\nweights = [1, 1, 1, 1]', "one number for each grouping"),
         ('aim = "least"', "sum"),
+        ('aim = "sum"\nweights = [1e300, 1, 1, 1]', "differ by a factor"),
+        ('aim = "largest"\nweights = [1, 1, 1, 1e-320]', "differ by a factor"),
     ],
 )
 def test_aims_and_weights_are_read_with_care(tmp_path, said, told):
