@@ -179,6 +179,15 @@ class TestNumberOfRuns:
         with pytest.raises(InvalidParameter):
             RandomStopping.for_mean(runs, shape)
 
+    def test_what_no_chance_of_stopping_gives_is_refused(self) -> None:
+        with pytest.raises(InvalidParameter, match="larger shape"):
+            RandomStopping.for_mean(10**6, Fraction(-99, 100))
+
+    @pytest.mark.parametrize(("shape", "stopping"), [(-1, "1/2"), (3, "1/9"), (1, 0), (1, 1), (1, "x")])
+    def test_rules_out_of_range_are_refused_before_anything_is_drawn(self, shape: Any, stopping: Any) -> None:
+        with pytest.raises(InvalidParameter):
+            RandomStopping(shape, stopping)
+
 
 @pytest.mark.long
 @pytest.mark.statistical

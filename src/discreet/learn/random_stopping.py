@@ -12,6 +12,7 @@ from discreet import noise
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact
 from discreet.formatting import record
+from discreet.mechanisms.parameters import settle
 from discreet.privacy.events import Event, RandomlyStopped
 
 __all__ = ["RandomStopping"]
@@ -52,6 +53,12 @@ class RandomStopping:
 
     __repr__ = record
 
+    def __post_init__(self) -> None:
+        given, chance = exact(self.shape, name="shape"), exact(self.stopping, name="stopping")
+        if not (-1 < given <= 1 and 0 < chance < 1):
+            raise InvalidParameter("shape must be above -1 and at most 1, and stopping between 0 and 1")
+        settle(self, shape=given, stopping=chance)
+
     @classmethod
     def for_mean(cls, runs: Number, shape: Number = 1) -> Self:
         """Return the rule that makes so many runs on average."""
@@ -60,7 +67,10 @@ class RandomStopping:
             raise InvalidParameter(f"runs, how many to make on average, must be from {_FEWEST} to {_MOST}")
         if not -1 < given <= 1:
             raise InvalidParameter("shape must be above -1 and at most 1, such as 1 for a geometric number of runs")
-        return cls(given, 1 / mean if given == 1 else _stopping(float(mean), float(given)))
+        stopping = 1 / mean if given == 1 else _stopping(float(mean), float(given))
+        if stopping == 0:
+            raise InvalidParameter("so many runs on average need a larger shape, such as 0 or 1")
+        return cls(given, stopping)
 
     @property
     def mean(self) -> float:
