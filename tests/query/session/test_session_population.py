@@ -83,3 +83,13 @@ def test_several_rows_of_a_person_are_no_population(tmp_path) -> None:
         pytest.raises(dp.Refused, match="none is asked for here"),
     ):
         session.sql("SELECT COUNT(*) AS n FROM t", epsilon=1, population=True)
+
+
+def test_more_intervals_than_anybody_waits_for_are_refused_before_they_are_paid(tmp_path) -> None:
+    columns = {"x": dp.between(0, 100, whole=True), "who": dp.between(0, 50_000, whole=True)}
+    asked = "SELECT who, AVG(x) AS m FROM t GROUP BY who"
+    unit = dp.Unit("row")
+    with opened(tmp_path, columns=columns, unit=unit) as session:
+        assert session.sql(asked, epsilon=1).cost == "ε = 1"
+        with pytest.raises(dp.Refused, match="50,000 groups at most"):
+            session.sql(asked, epsilon=1, population=True)

@@ -87,12 +87,22 @@ def _check_intervals(draft: LimitedDraft, picks: list[Pick]) -> None:
         )
 
 
+_MOST_DRAWN = 50_000
+
+
 def _check_population(draft: LimitedDraft) -> None:
     """Refuse intervals for a population of which rows are surely no independent draws: those of one person."""
-    if not (draft.spend.quantile_intervals or any(m.statistic is Statistic.MEAN for m in draft.question.measures)):
+    means = sum(measure.statistic is Statistic.MEAN for measure in draft.question.measures)
+    if not draft.spend.quantile_intervals and not means:
         raise Refused(
             "population asks for the ± of means, or of quantiles with quantile_intervals, and none is asked for here",
             way_out="leave it out: the ± of counts and sums is of the counted rows",
+        )
+    if means * (draft.groups or 0) > _MOST_DRAWN:
+        raise Refused(
+            f"means of a population have a ± in {_MOST_DRAWN:,} groups at most, and here are {draft.groups:,}",
+            reason="each ± takes about a hundredth of a second, after the answer is paid for",
+            way_out="group by fewer keys or coarser ones, or leave population out, for the ± of the counted rows",
         )
     unit = draft.catalogue.unit
     told = {
