@@ -106,6 +106,14 @@ def test_what_is_spent_is_charged_before_anything_is_read() -> None:
     assert (relation, purpose) == (ADD_REMOVE, "regression")
 
 
+def test_a_row_that_fails_is_read_as_one_that_is_none() -> None:
+    class Broken:
+        def __iter__(self) -> Any:
+            raise ValueError("a secret")
+
+    assert len(fitted([*X.tolist()[:200], Broken()], [*Y.tolist()[:200], 1.0]).value) == 3
+
+
 def test_cost_is_what_was_asked_for() -> None:
     assert fitted(X, Y, rho=None, epsilon="0.5", delta="1e-6").cost == "ε = 0.5, δ = 1e-6"
     assert fitted(X, Y, rho=2).cost == "ρ = 2"

