@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 
-.PHONY: demo quick test slow test-oldest soak check goldens house bench docs renew format clean
+.PHONY: demo quick test slow test-oldest soak check goldens house bench docs dist renew format clean
 
 # What the package needs, so that the demo starts soon; then what its tests and docs need.
 $(VENV)/.package: pyproject.toml constraints.txt
@@ -62,6 +62,11 @@ docs: $(VENV)/.ready  ## The documentation, into site/; every link of what was b
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python scripts/check_site.py site
 
+dist: $(VENV)/.ready  ## Wheel and source distribution, into dist/; both answer in an environment of their own, without the repository.
+	rm -rf dist
+	$(BIN)/python -m hatchling build --directory dist
+	$(BIN)/python scripts/check_dist.py dist $(TAG)
+
 renew: $(VENV)/.ready  ## Write what is made from the code and from the bibliography: lists, reference pages, schemas.
 	$(BIN)/python docs/make_floors.py
 	$(BIN)/python docs/make_references.py
@@ -71,4 +76,4 @@ renew: $(VENV)/.ready  ## Write what is made from the code and from the bibliogr
 	$(BIN)/python scripts/make_release_plan_schema.py
 
 clean:
-	rm -rf $(VENV) $(OLDEST) .bench site
+	rm -rf $(VENV) $(OLDEST) .bench dist site

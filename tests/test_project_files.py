@@ -70,7 +70,7 @@ class TestFloors:
 
 class TestWorkflows:
     def test_there_are_some(self):
-        assert [path.stem for path in WORKFLOWS] == ["docs", "full", "test"]
+        assert [path.stem for path in WORKFLOWS] == ["docs", "full", "release", "test"]
 
     @pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
     def test_they_may_read_and_know_no_secret(self, path):
@@ -81,7 +81,8 @@ class TestWorkflows:
     def test_actions_are_named_with_their_version(self, path):
         used = [step["uses"] for job in read(path)["jobs"].values() for step in job["steps"] if "uses" in step]
         assert used
-        assert [each for each in used if not re.fullmatch(r"actions/[\w-]+@v\d+", each)] == []
+        published = {"pypa/gh-action-pypi-publish@release/v1"} if path.stem == "release" else set()
+        assert [each for each in used if not re.fullmatch(r"actions/[\w-]+@v\d+", each) and each not in published] == []
 
     @pytest.mark.parametrize("path", WORKFLOWS, ids=name_of)
     def test_they_run_what_everybody_runs(self, path):
@@ -93,6 +94,16 @@ class TestWorkflows:
                 make, target, *_ = command.split()
                 assert make == "make"
                 assert target in targets
+
+    def test_only_what_was_built_and_tried_is_published_and_only_that_job_may(self):
+        workflow = read(ROOT / ".github" / "workflows" / "release.yml")
+        jobs = workflow["jobs"]
+        assert workflow[True] == {"push": {"tags": ["v*"]}}  # YAML reads the word "on" so.
+        assert [name for name, job in jobs.items() if "permissions" in job] == ["publish"]
+        assert jobs["publish"]["permissions"] == {"id-token": "write"}
+        assert jobs["publish"]["needs"] == "build"
+        built = [step["run"].split()[1] for step in jobs["build"]["steps"] if "run" in step]
+        assert built == ["check", "test", "dist"]
 
     def test_every_supported_python_is_tested(self):
         tested = read(ROOT / ".github" / "workflows" / "test.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]
