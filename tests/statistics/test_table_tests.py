@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -103,6 +103,32 @@ def test_independent_attributes_are_rarely_rejected_and_mostly_by_plain_chi_squa
         plain += naive(noisy, np.outer(exact.sum(axis=1), exact.sum(axis=0)) / 600, 1)
     assert ours <= 20
     assert plain >= 40
+
+
+def told_apart(p_value: Callable[[tuple[int, ...], tuple[int, ...]], float], law: DiscreteLaplaceLaw) -> float:
+    """Return the largest loss of noisy counts with their p-value: of an empty bin, and of one with a row in it."""
+    laws = [
+        {((9, 8, rows + k), p_value((9, 8, rows + k), (9, 8, rows))): likely for k, likely in chances(law, 12).items()}
+        for rows in (0, 1)
+    ]
+    seen = [(one, side) for side in (0, 1) for one in laws[side] if abs(one[0][2]) < 10]
+    return max(math.log(laws[side][one] / laws[1 - side][one]) if one in laws[1 - side] else math.inf
+               for one, side in seen)  # fmt: skip
+
+
+def test_degrees_of_freedom_of_exact_counts_tell_what_nobody_paid_for() -> None:
+    """The planted mistake: bins that are empty are not counted, and which ones are is not asked of the noisy counts."""
+    law = DiscreteLaplaceLaw(Fraction(2))
+
+    def ours(noisy: tuple[int, ...], _: tuple[int, ...]) -> float:
+        return float(dp.statistics.fit_test(released(noisy, law), ["1/3"] * 3).p_value)
+
+    def exact_degrees(noisy: tuple[int, ...], exact: tuple[int, ...]) -> float:
+        off = sum((count - sum(noisy) / 3) ** 2 for count in noisy)
+        return float(chdtrc(np.count_nonzero(exact) - 1, off / 6))
+
+    assert told_apart(ours, law) == pytest.approx(0.5)  # what a count with this noise costs
+    assert told_apart(exact_degrees, law) == math.inf
 
 
 @pytest.mark.long
