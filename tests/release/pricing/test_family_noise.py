@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from contextlib import closing
 from datetime import date, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -12,10 +13,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.privacy import epsilon
 from discreet.query import Session
-from discreet.query.plan.planner import joint_event
+from discreet.query.engine import Deadline
+from discreet.query.plan.planner import draw_together, joint_event
+from discreet.query.plan.residuals import ResidualNoise
+from discreet.query.session.engine_choice import open_here
 from discreet.release import dummy, price, publish, read_release_plan, verify_bundle
 from discreet.release.pricing import family_noise
 from discreet.release.pricing.release_price import apart
@@ -236,6 +241,57 @@ def test_a_dummy_counts_the_same_made_up_rows_in_all_tables_of_a_family(tmp_path
     plan = plan_of(tmp_path, unit="who", limit=", max_rows_per_group = 2")
     assert is_shared(price(plan))
     assert dummy(plan, tmp_path / "try").exists()
+
+
+def measured(priced, table, monkeypatch, draw) -> list[dict]:
+    """Return what a release of these rows measures, number by number, with noise as it is told."""
+    seen: list[dict] = []
+    told = ResidualNoise.tables_of
+    with monkeypatch.context() as patch, closing(open_here({"people": dp.public(table)})) as engine:
+        patch.setattr(
+            ResidualNoise, "tables_of", lambda self, found, fine=1: seen.append(found) or told(self, found, fine)
+        )
+        patch.setattr("discreet.noise.rounded_gaussian", draw)
+        stages = [one.priced.stage for one in priced.tables]
+        draw_together([one.priced for one in priced.tables], engine.run_all(stages, deadline=Deadline.after(60)))
+    return seen
+
+
+@pytest.mark.parametrize("unit", [{"unit": "row"}, {"unit": "who", "limit": ", max_rows_per_group = 3"}])
+def test_a_release_moves_by_what_was_charged_if_a_unit_leaves(tmp_path, monkeypatch, unit):
+    """From rows to residuals: one unit has all its rows in one cell, as old as can be, another has them anywhere."""
+    priced = price(plan_of(tmp_path, measures='people = "COUNT(*)", years = "SUM(age)"', **unit))
+    variances = [0]
+
+    def marked(*, variance, size):
+        variances.append(variance)
+        return np.full(size, len(variances) - 1, np.int64)
+
+    def silent(*, variance, size):
+        return np.zeros(size, np.int64)
+
+    columns = rows().to_pydict()
+    columns |= {name: [f"{name}1"] * 3 + column[3:] for name, column in columns.items() if name in SIZES}
+    columns |= {"who": ["x"] * 3 + columns["who"][3:], "age": [100] * 3 + columns["age"][3:]}
+    whole = pa.table(columns)
+    marks = measured(priced, whole.slice(0, 0), monkeypatch, marked)
+    before = measured(priced, whole, monkeypatch, silent)
+    spent = []
+    for gone in {"row": [[0], [7]]}.get(unit["unit"], [[0, 1, 2], [place for place in range(60) if place % 20 == 7]]):
+        left = whole.take([place for place in range(60) if place not in gone])
+        after = measured(priced, left, monkeypatch, silent)
+        spent.append(
+            sum(
+                Fraction(int(a - b) ** 2) / variances[mark]
+                for number, found in enumerate(marks)
+                for one in found
+                for mark, a, b in zip(*(x[number][one].ravel().tolist() for x in (marks, before, after)), strict=True)
+                if a != b
+            )
+        )
+    assert len(marks) == 2
+    assert max(spent) <= priced.event.mu_squared
+    assert spent[0] > Fraction(99, 100) * priced.event.mu_squared > spent[1]
 
 
 def test_shared_noise_is_never_drawn_for_one_table_alone(tmp_path):
