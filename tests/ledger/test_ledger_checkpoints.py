@@ -359,6 +359,20 @@ def test_what_cannot_even_be_read_is_damage_and_stays_found(what: str, quick_fol
         look(path)
 
 
+@pytest.mark.parametrize("what", ["sums", "declared"])
+@pytest.mark.parametrize("text", ["nothing", "[1]", "{}", '["x","0","0",[],1]'])
+def test_a_charge_that_cannot_read_what_it_goes_on_from_finds_damage(what: str, text: str, place: Path | str) -> None:
+    with Ledger.open(place, ACCOUNT) as book:
+        book.charge(HUNDREDTH, relation=ADD, purpose="plain")
+        with book._store.writing() as rows:
+            rows.set_sums("people", LIFETIME, text) if what == "sums" else rows.set_account("people", text)
+            append(rows, "people", "bundle", {"charge": 2, "digests": {}})  # A server is sent what has an entry.
+        with pytest.raises(LedgerDamaged, match="cannot be read"):
+            book.charge(HUNDREDTH, relation=ADD, purpose="plain")
+        with pytest.raises(LedgerDamaged, match="cannot be read"), book._store.writing():
+            pytest.fail("damage that was found stays found, whatever is asked next")
+
+
 def test_a_server_whose_tables_are_damaged_stays_so(server_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from psycopg.errors import DataCorrupted
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, final
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.ledger.budget import AGENT, Budget, Quota, Sums, canonical, readable
+from discreet.ledger.budget import AGENT, Budget, Quota, Sums, as_written, canonical, readable
 from discreet.ledger.charge_record import ROW_OR_NONE, Account
 from discreet.ledger.delta_shares import FIRST, Shares, choose_shares, shares_after
 from discreet.ledger.filters import PrivacyFilter, filter_for
@@ -203,6 +203,7 @@ def declare(account: Account, quotas: tuple[Quota, ...]) -> Book:
 
 
 @lru_cache(maxsize=64)
+@as_written()
 def _read(dataset: str, text: str) -> Book:
     packed = json.loads(text)
     account = Account.unpacked(dataset, packed)

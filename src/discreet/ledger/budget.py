@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from typing import Any, Literal, final
 
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, LedgerDamaged
 from discreet.exact import Number, exact_or_none, positive, probability
 from discreet.formatting import record
 
@@ -28,6 +29,7 @@ __all__ = [
     "Quota",
     "Sums",
     "Window",
+    "as_written",
     "canonical",
     "digest",
     "on_grid",
@@ -452,6 +454,16 @@ def _added(so_far: Fraction | None, more: Fraction | None, times: int) -> Fracti
     return so_far + (more if times == 1 else more * times)
 
 
+@contextmanager
+def as_written() -> Iterator[None]:
+    """Call damaged what a ledger holds and cannot be read: what is written to it can be."""
+    try:
+        yield
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
+        raise LedgerDamaged("an entry, or what is kept beside the entries, cannot be read: it was changed") from None
+
+
+@as_written()
 def _read(text: str) -> Sums:
     epsilon, delta, rho, kept, charges = json.loads(text)
     return Sums(_number(epsilon), Fraction(delta), _number(rho), tuple(kept), charges)

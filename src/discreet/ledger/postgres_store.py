@@ -384,9 +384,14 @@ class PostgresStore:
         except (driver().Error, DiscreetError):  # What we asked is decided, and those who wait decide theirs.
             self.drop()
         self._persevering(self._connected).anchor.move(head)
-        if asked.refusal is not None:
-            raise asked.refusal
+        self._refuse(asked)
         return asked.decision[0]
+
+    def _refuse(self, asked: _Asked[T]) -> None:
+        """Raise why a request of our own is refused, if it is; damage that it found stays found."""
+        if asked.refusal is not None:
+            with self._damage.noted():
+                raise asked.refusal
 
     def _decided(
         self,
@@ -423,8 +428,8 @@ class PostgresStore:
         outcomes = [(name, _told(rows, request, None)) for name, request in batch.items()]
         if own is not None:
             outcomes.append((own.number, _told(rows, own.request, own)))
-            if own.refusal is not None and not waiting:
-                raise own.refusal
+            if not waiting:
+                self._refuse(own)
         payload = rows.payload(outcomes, [name for name, *_ in waiting])
         found = here.ask(_DECIDED, payload, here.gate, here.turn, _MOST, goes_on and bool(batch))
         here.at_gate = found is not None

@@ -11,15 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final, final
 
 from discreet.errors import LedgerDamaged
 from discreet.ledger.accounts import LIFETIME, Book, carried_over
-from discreet.ledger.budget import EventPrice, Sums, canonical, digest
+from discreet.ledger.budget import EventPrice, Sums, as_written, canonical, digest
 from discreet.ledger.charge_record import BEGINNING, Charge, Entry, Head, ReadClaim, question_of
 from discreet.ledger.charges_and_claims import append
 from discreet.ledger.installments import part_key
@@ -35,16 +34,7 @@ _PREVIOUS = b'"previous":"'
 _DATASET = re.compile(rb'\{"dataset":"(?:[^"\\]|\\.)*"')  # how an entry of a charge begins
 
 
-@contextmanager
-def _readable() -> Iterator[None]:
-    """Call a record that cannot even be read changed: what is written here can be."""
-    try:
-        yield
-    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError):
-        raise LedgerDamaged("an entry, or what is kept beside the entries, cannot be read: it was changed") from None
-
-
-@_readable()
+@as_written()
 def verify(rows: LedgerRows) -> None:
     """Raise `LedgerDamaged` unless the chain is whole and everything kept beside it follows from it."""
     replayed = Replay()
@@ -52,7 +42,7 @@ def verify(rows: LedgerRows) -> None:
     replayed.compare(rows)
 
 
-@_readable()
+@as_written()
 def verify_opening(rows: LedgerRows) -> Replay:
     """Verify as `verify` does, but for the prices before the anchored checkpoint.
 
@@ -72,7 +62,7 @@ def verify_opening(rows: LedgerRows) -> Replay:
     return replayed
 
 
-@_readable()
+@as_written()
 def add_checkpoint(rows: LedgerRows, verified: Replay | None = None) -> None:
     """Add up what came since the anchored checkpoint, or since what was verified, and write it down as the next one.
 
