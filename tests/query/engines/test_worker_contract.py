@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
@@ -22,6 +25,7 @@ from discreet.query.bounding.aggregation import MeasureTally, Tally
 from discreet.query.engine import Engine, ExactCounts, RowEngine
 from discreet.query.engines.duckdb import DuckDBEngine
 from discreet.query.engines.tables import Csv, Database, Parquet
+from discreet.query.workers import worker_engine
 from discreet.query.workers.messages import ByteBlocks, decoded, encoded, read_tallied, write_tallied
 from discreet.query.workers.worker_engine import WorkerEngine, _settings
 
@@ -58,15 +62,32 @@ def test_a_worker_draws_nothing_of_its_own() -> None:
     assert here[2] > 0
 
 
-def test_workers_sort_by_avx2_on_processors_that_are_slow_at_avx_512(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("choices", "left_out"),
+    [
+        ({"X86_V3", "X86_V4", "AVX512_ICL"}, "X86_V4 AVX512_ICL"),
+        ({"AVX2", "AVX512_SKX"}, "AVX512_SKX"),
+        (set(), ""),  # built for AVX-512 and nothing else: it would not load without it
+    ],
+)
+def test_workers_sort_by_avx2_on_processors_that_are_slow_at_avx_512(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: set[str], left_out: str
+) -> None:
     """What they choose is the same either way: the test above compares a worker with this process."""
+    monkeypatch.setattr(worker_engine, "_chosen_among", lambda: choices)
     facts = tmp_path / "cpuinfo"
     told = {}
     for vendor in ("AuthenticAMD", "GenuineIntel"):
         facts.write_text(f"processor : 0\nvendor_id : {vendor}\n")
         told[vendor] = _settings(str(facts)).get("NPY_DISABLE_CPU_FEATURES", "")
-    assert "X86_V4" in told["AuthenticAMD"].split()
+    assert told["AuthenticAMD"] == left_out
     assert told["GenuineIntel"] == _settings(str(tmp_path / "none")).get("NPY_DISABLE_CPU_FEATURES", "") == ""
+
+
+def test_numpy_loads_without_what_it_chooses_among() -> None:
+    names = " ".join(worker_engine._chosen_among())
+    command = [sys.executable, "-c", "import numpy"]
+    subprocess.run(command, env={**os.environ, "NPY_DISABLE_CPU_FEATURES": names}, check=True, timeout=60)
 
 
 def test_both_engines_hand_over_rows() -> None:

@@ -16,7 +16,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, final
+
+import numpy as np
 
 from discreet.custodian_debug import is_on, show_text
 from discreet.errors import AnswerFailed, InvalidParameter, Refused
@@ -80,9 +82,9 @@ _SETTINGS = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
 }
 # Sorting is most of what bounding does. NumPy's sort by AVX-512 stores compressed vectors, which AMD processors do in
-# microcode: by AVX2 it takes a fifth of the time there, and the order is the same. A name that a release of NumPy does
-# not know is passed over.
-_BY_AVX2 = {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_SKX AVX512_ICL"}
+# microcode: by AVX2 it takes a fifth of the time there, and the order is the same. A NumPy that was built for nothing
+# but AVX-512 does not load without it, so only what this one chooses among is left out.
+_AVX512 = ("X86_V4", "AVX512_SKX", "AVX512_ICL")
 _SCRIPT = (
     "import json, os, sys; sys.path[:], settings = json.loads(sys.argv[1]); os.environ.update(settings); "
     "from discreet.query.workers.zygote import main; main(int(sys.argv[2]))"
@@ -155,7 +157,14 @@ def _settings(facts: str = "/proc/cpuinfo") -> dict[str, str]:
         is_amd = "AuthenticAMD" in Path(facts).read_text(encoding="ascii", errors="replace")
     except OSError:
         is_amd = False
-    return _SETTINGS | (_BY_AVX2 if is_amd else {})
+    slow = [name for name in _AVX512 if is_amd and name in _chosen_among()]
+    return _SETTINGS | ({"NPY_DISABLE_CPU_FEATURES": " ".join(slow)} if slow else {})
+
+
+def _chosen_among() -> set[str]:
+    """Return the sets of instructions that this NumPy has code for beside the one that it was built for."""
+    told = cast(Mapping[str, Any], np.show_config(mode="dicts") or {}).get("SIMD Extensions", {})
+    return {*told.get("found", ()), *told.get("not found", ())} - {*told.get("baseline", ())}
 
 
 def _paths() -> list[str]:
