@@ -137,7 +137,8 @@ def differencing(
     `isolating` are the exact tables that tell who is alone, if the published ones are noisy: the attacker is given that
     knowledge. Only people with one row are attacked; `person` is the column that tells them apart. `event` is what the
     release claims to spend on one person more or less: it gives the ceiling. Noise is drawn anew `draws` times
-    for every person attacked.
+    for every person attacked, for every cell by itself: where tables of a family share their noise, sums of their cells
+    are drawn with other errors than they were published with.
 
     Args:
         rows: The private table: a file of this machine, a frame or an Arrow table.
