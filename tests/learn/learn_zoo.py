@@ -171,6 +171,11 @@ def longest(ids: Tensor, padding: int) -> int:
     return max(1, int((ids != padding).any(0).sum()))
 
 
+def from_the_first(words: Any, ids: Tensor) -> Tensor:
+    """Cut off what is padding in all rows at their start."""
+    return words(ids)[:, int((ids != 49).any(0).float().argmax()) :].mean(1)
+
+
 def row_means(words: Any, ids: Tensor) -> Tensor:
     there = (ids != 49)[:, :, None]
     return (words(ids) * there).sum(1) / there.sum(1).clamp(min=1)
@@ -309,6 +314,11 @@ BAD: dict[str, tuple[Callable[[], nn.Module], Any, str]] = {
     ),
     "cuts to the longest row": (
         lambda: Padded(lambda words, ids: words(ids)[:, : longest(ids, 49)].mean(1)), WORDS, "mixed at",
+    ),
+    "cuts the start to the longest row": (lambda: Padded(from_the_first), WORDS, "mixed at"),
+    "cuts the start of a signal to the longest row": (
+        lambda: Signal(lambda hidden, x: hidden[:, int((x != 0).any(2).any(0).float().argmax()) :].mean(1)),
+        SIGNAL, "mixed at",
     ),
     "cuts to the longest row before anything runs": (
         lambda: Padded(lambda words, ids: words(ids[:, : longest(ids, 49)]).mean(1)), WORDS, "on which shapes",

@@ -222,7 +222,12 @@ def require_alike(first: WatchedRun, second: WatchedRun) -> None:
 
 Run = Callable[[Tree], WatchedRun]
 
-_OF_WHOLE_NUMBERS: Ways = ((Levels.ends, Levels.none), (Levels.none, Levels.ends), (Levels.all, Levels.none))
+_OF_WHOLE_NUMBERS: Ways = (
+    (Levels.ends, Levels.none),
+    (Levels.none, Levels.ends),
+    (Levels.starts, Levels.none),
+    (Levels.all, Levels.none),
+)
 
 # What torch, a model or a loss raises when it cannot take some rows.
 _FAILURES = (RuntimeError, IndexError, ValueError, TypeError, KeyError, AttributeError, AssertionError)

@@ -79,6 +79,10 @@ class Levels:
             hidden = hidden.reshape(len(like), *(-1 if at == axis else 1 for at in range(1, like.dim())))
         return torch.where(hidden, self.all(like, turn), self.none(like, turn))
 
+    def starts(self, like: Tensor, turn: int) -> Tensor:
+        """Return rows that start with the level of this turn, as writers of words are padded."""
+        return self.ends(like, turn) if like.dim() == 1 else self.ends(like.flip(1), turn).flip(1)
+
     def last_ends(self, like: Tensor, turn: int) -> Tensor:
         """Return rows that end so along their last axis, where time may run."""
         return self.ends(like, turn, max(1, like.dim() - 1))
@@ -122,7 +126,7 @@ def float_levels(batch: Tree, takes: Takes) -> Iterator[tuple[list[Levels | None
     for place, leaf in enumerate(leaves):
         if not leaf.is_floating_point():
             continue
-        padding: Ways = ((Levels.ends, Levels.none), (Levels.all, Levels.none))
+        padding: Ways = ((Levels.ends, Levels.none), (Levels.starts, Levels.none), (Levels.all, Levels.none))
         if leaf.dim() > 2:
             padding = ((Levels.last_ends, Levels.none), *padding)
         for value, ways in ((0, padding), (1, padding[-1:]), (nan, padding)):
