@@ -33,7 +33,7 @@ from discreet.ledger.charge_record import BEGINNING, Head
 from discreet.ledger.postgres_rows import FORMAT, PostgresRows, tables
 from discreet.ledger.private_files import check_private, reachable
 from discreet.ledger.requests import LedgerRequest, read_request
-from discreet.ledger.server_address import LedgerAddress, connect, damage_in, driver, is_lost, server_errors
+from discreet.ledger.server_address import LedgerAddress, connect, driver, is_lost, server_damage, server_errors
 from discreet.ledger.store import FoundDamage, StoreTurn, close_before_forks
 from discreet.noise.source import read
 
@@ -165,7 +165,7 @@ class PostgresStore:
         refuse_without_locks("a ledger")
         self.address, self.anchor = address, anchor or address.default_anchor()
         self.turn = StoreTurn()
-        self._damage = FoundDamage(damage_in)
+        self._damage = FoundDamage(server_damage)
         self._open: list[_Connected] = []  # one or none
         self._was_open = self._is_crowded = False
         weakref.finalize(self, _close_all, self._open)

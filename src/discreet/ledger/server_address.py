@@ -21,7 +21,7 @@ from discreet.ledger.budget import canonical, digest
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["LedgerAddress", "LedgerPlace", "as_place", "connect", "damage_in", "driver", "is_lost", "server_errors"]
+__all__ = ["LedgerAddress", "LedgerPlace", "as_place", "connect", "driver", "is_lost", "server_damage", "server_errors"]
 
 _SCHEME = re.compile(r"postgres(?:ql)?:/", re.IGNORECASE)
 _NAME = re.compile(r"[a-z_][a-z0-9_]{0,62}")
@@ -198,7 +198,7 @@ def is_lost(error: BaseException) -> bool:
     return isinstance(error, pg.OperationalError | pg.InterfaceError) and getattr(error, "sqlstate", None) is None
 
 
-def damage_in(error: Exception) -> LedgerDamaged | None:
+def server_damage(error: Exception) -> LedgerDamaged | None:
     """Say what is damaged, if that is what the server met while it read."""
     errors = driver().errors
     if not isinstance(error, (errors.DataCorrupted, errors.IndexCorrupted)):
@@ -213,7 +213,7 @@ def server_errors() -> Iterator[None]:
     try:
         yield
     except (pg.errors.DataCorrupted, pg.errors.IndexCorrupted) as error:
-        raise damage_in(error) or error from None
+        raise server_damage(error) or error from None
     except pg.errors.InsufficientPrivilege:
         raise NotAuthorised(
             "this role may not use the ledger, or not make it: whoever owns it grants what docs/ledger.md lists"

@@ -39,10 +39,10 @@ __all__ = [
     "begun",
     "connect",
     "create",
-    "damage_in",
     "file_store",
     "format_of",
     "migrate",
+    "sqlite_damage",
     "translated",
 ]
 
@@ -470,7 +470,7 @@ class FileStore:
         self.path, self.anchor = path, anchor
         self.turn = StoreTurn()
         self._line = CommitLine()
-        self._damage = FoundDamage(damage_in)
+        self._damage = FoundDamage(sqlite_damage)
         self._open: list[OpenFiles] = []  # one or none
         weakref.finalize(self, _close_all, self._open)
         close_before_forks(self)
@@ -664,7 +664,7 @@ def begun(connection: sqlite3.Connection, how: str) -> Iterator[None]:
 _USE = (sqlite3.OperationalError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
 
 
-def damage_in(error: Exception) -> LedgerDamaged | None:
+def sqlite_damage(error: Exception) -> LedgerDamaged | None:
     """Say what is damaged, if that is what sqlite3 met while it read."""
     if isinstance(error, sqlite3.OperationalError) and str(error).startswith("Could not decode to UTF-8"):
         return LedgerDamaged(_NO_TEXT)  # What sqlite3 says of it has the text.
@@ -681,5 +681,5 @@ def translated() -> Iterator[None]:
     except sqlite3.IntegrityError as error:
         raise LedgerDamaged(f"the ledger refuses this change: {error}") from None
     except sqlite3.Error as error:
-        damage = damage_in(error)
+        damage = sqlite_damage(error)
         raise damage or LedgerUnavailable(f"the ledger could not be used ({error}); nothing was released") from None
