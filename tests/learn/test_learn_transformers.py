@@ -290,6 +290,16 @@ class TestHalfPrecision:
         monkeypatch.setattr(run_guard, "clear_autocast_cache", lambda: None)
         assert not torch.equal(*said_inside_and_after())
 
+    def test_weights_that_a_folder_brings_back_are_used_inside_of_the_context(self, tmp_path):
+        half = {"device_type": "cpu", "dtype": torch.bfloat16}
+        x, model = private_runs.rows(8)[0], private_runs.model_of()
+        with torch.autocast(**half):
+            private_runs.run(checkpoint=tmp_path / "run").fit(progress=False).close()
+            private_runs.run(model, checkpoint=tmp_path / "run").close()
+            inside = model(x)
+        with torch.autocast(**half):
+            assert torch.equal(inside, model(x))
+
     def test_a_mask_whose_absence_changes_the_kind_of_numbers_is_refused(self):
         """eager attention adds a float32 mask to bfloat16 scores, and without one they stay bfloat16."""
         with torch.autocast("cpu", dtype=torch.bfloat16), pytest.raises(Refused, match="mixed at"):

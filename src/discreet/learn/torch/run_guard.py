@@ -201,6 +201,7 @@ class RunState:
         if held.get("format") != _FORMAT:
             raise Refused("this checkpoint was written by another version of this package")
         model.load_state_dict(held["model"])
+        clear_autocast_cache()  # The trial has filled it with weights as they were.
         parts.optimizer.load_state_dict(held["optimizer"])
         _restore_rest(held, parts)
         return RunState(held["begun"], held["taken"])
