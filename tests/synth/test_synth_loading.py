@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from discreet.synth.domain.domain_file import domain_document
 from discreet.synth.domain.images import Images
 from discreet.synth.model_files import load
 from discreet.synth.promise import Promise
+from discreet.synth.tables.table_model import Grouping
 
 DOMAIN = Images(2, 2, classes=(0, 1))
 PROMISE = Promise.of(
@@ -70,6 +72,17 @@ def test_networks_and_ways_without_end_are_refused_at_once(part: str, change: An
     head["model"][part] = change if "kind" in change else head["model"][part] | change
     with pytest.raises(Refused, match="holds no model"):
         load(written(tmp_path / "bad.safetensors", head, arrays))
+
+
+def test_groups_that_no_code_has_are_refused_before_they_are_listed() -> None:
+    """The number of a group in a file can be two thousand million."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidParameter, match="without gaps"):
+            Grouping(np.array([0, 2_000_000], np.int32), np.ones(2))
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()
 
 
 def test_numbers_that_turn_infinite_are_refused(tmp_path: Path) -> None:

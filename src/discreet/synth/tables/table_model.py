@@ -39,7 +39,7 @@ class Grouping:
     def __post_init__(self) -> None:
         if self.groups.shape != self.shares.shape or self.groups.ndim != 1 or not self.groups.size:
             raise InvalidParameter("a grouping has one group and one share for each code")
-        if set(self.groups.tolist()) != set(range(self.size)):
+        if self.size > self.groups.size or set(self.groups.tolist()) != set(range(self.size)):
             raise InvalidParameter("groups are numbered from 0 without gaps")
         totals = np.bincount(self.groups, self.shares, self.size)
         if not (self.shares >= 0).all() or not np.allclose(totals, 1):
