@@ -87,6 +87,7 @@ def main() -> None:
     charts = {
         "profile": dp.plot_profile(EVENTS),
         "tradeoff": dp.plot_tradeoff(EVENTS),
+        "neighbours": dp.plot_neighbours(_laplace(Fraction(1, 2)), epsilon="0.5", exact_answers=(41, 42)),
         "meaning": privacy.explain_epsilon(1, delta="1e-6").plot(),
         "accuracy": dp.plot_accuracy({"Laplace": _laplace, "Gaussian, δ = 1e-6": _gaussian}, epsilons, unit="people"),
     }

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         median,
         mode,
         plot_accuracy,
+        plot_neighbours,
         plot_profile,
         plot_tradeoff,
         proportion,
@@ -153,6 +154,7 @@ __all__ = [
     "mode",
     "noise",
     "plot_accuracy",
+    "plot_neighbours",
     "plot_profile",
     "plot_tradeoff",
     "plots",
@@ -181,8 +183,8 @@ __all__ = [
     "two_sample_test",
     "variance",
     "vector_mean",
-    "workload",
     "verify",
+    "workload",
 ]
 
 _PARTS = frozenset(

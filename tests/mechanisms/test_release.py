@@ -19,7 +19,7 @@ from discreet.formatting import decimal, plain, significant_up
 from discreet.mechanisms import Count, GaussianNoise, Grid, Histogram, Mean, Quantile, Release, Variance
 from discreet.mechanisms.mean import MeanAccuracy, VarianceAccuracy
 from discreet.mechanisms.quotient_intervals import MeasuredNoise
-from discreet.mechanisms.release import EachCell, NoInterval, NoiseAccuracy
+from discreet.mechanisms.release import EachCell, FoundInterval, NoInterval, NoiseAccuracy
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy import NotPrivate
 from discreet.privacy.events import ApproxDP, Composed, DiscreteLaplace, Event, Gaussian, PureDP, Repeated
@@ -288,3 +288,50 @@ class TestPlainNumbers:
 def test_a_release_takes_the_format_of_a_number() -> None:
     assert f"{release(Fraction(10, 3)):.2f}" == "3.33"
     assert f"{release(41250)}" == repr(release(41250))
+
+
+class TestMap:
+    def test_price_relation_and_unit_are_kept_and_the_value_is_exact(self) -> None:
+        before = release(41, unit="patient", max_rows=3, limits=(Fraction(0), None))
+        after = before.map(lambda value: value / 8)
+        assert after.value == Fraction(41, 8)
+        for name in ("event", "relation", "unit", "max_rows", "cost"):
+            assert getattr(after, name) == getattr(before, name)
+        assert after.limits == (None, None)
+        assert before.map(lambda value: "many" if value > 10 else "few").value == "many"
+        assert before.map(lambda value: (value, value * 0.5)).value == (41, Fraction(41, 2))
+
+    @pytest.mark.parametrize("factor", [3, -3])
+    def test_a_monotone_function_maps_both_ends(self, factor: int) -> None:
+        before = release(1000)
+        after = before.map(lambda value: factor * value + 1, monotone=True)
+        low, high = before.interval("0.9")
+        assert after.interval("0.9") == tuple(sorted((factor * low + 1, factor * high + 1)))
+        assert after.plus_minus("0.9") == 3 * before.plus_minus("0.9")
+
+    def test_a_function_that_is_not_monotone_has_no_interval(self) -> None:
+        after = release(7).map(lambda value: value % 5)
+        with pytest.raises(Refused, match=r"monotone=True\) if it never falls"):
+            after.interval()
+        assert "±" not in repr(after)
+
+    def test_what_had_no_interval_or_one_confidence_keeps_that(self) -> None:
+        unknown = release(7, accuracy=NoInterval(reason="nothing is known")).map(abs, monotone=True)
+        with pytest.raises(Refused, match="nothing is known"):
+            unknown.interval()
+        found = FoundInterval(low=Fraction(1), high=Fraction(9), confidence=Fraction(4, 5))
+        after = release(Fraction(5), accuracy=found).map(lambda value: 2 * value, monotone=True)
+        assert "(80 %)" in repr(after)
+        assert after.interval("0.8") == (2, 18)
+        with pytest.raises(Refused, match="80 %"):
+            after.interval("0.95")
+
+    @pytest.mark.parametrize("found", [None, True, [1], float("nan"), NotPrivate(1)])
+    def test_other_things_are_refused(self, found: object) -> None:
+        with pytest.raises(InvalidParameter, match="what the function of a release returned"):
+            release(1).map(lambda _: found)
+
+    def test_monotone_is_of_one_number(self) -> None:
+        for value, function in (((1, 2), sum), (1, lambda value: (value,)), (1, str)):
+            with pytest.raises(InvalidParameter, match="from one number to one number"):
+                release(value).map(function, monotone=True)

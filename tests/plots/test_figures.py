@@ -11,7 +11,7 @@ from discreet.errors import InvalidParameter
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise, Mean
 from discreet.mechanisms.grid import Grid
 from discreet.privacy import Relation
-from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff
+from discreet.statistics.guarantee_charts import plot_accuracy, plot_neighbours, plot_profile, plot_tradeoff
 
 EVENTS = {
     "Laplace": privacy.Laplace(1),
@@ -106,3 +106,37 @@ def test_what_is_no_event_is_refused(events):
 def test_nonsense_epsilons_are_refused(epsilons):
     with pytest.raises(InvalidParameter):
         plot_accuracy(lambda epsilon: noise.DiscreteLaplaceLaw(1 / epsilon), epsilons)
+
+
+class TestNeighbours:
+    def test_the_laws_are_those_of_the_noise_and_pure_privacy_holds(self):
+        law = noise.DiscreteLaplaceLaw(2)
+        chart = plot_neighbours(law, epsilon="0.5", exact_answers=(41, 42))
+        first, second, above = (
+            dict(points(chart, name))
+            for name in ("data with answer 41", "data with answer 42", "e^0.5 times the second")
+        )
+        assert first.keys() == second.keys() == above.keys()
+        assert sum(first.values()) == pytest.approx(1, abs=0.01)
+        for answer, chance in first.items():
+            assert chance == pytest.approx(float(law.pmf(int(answer) - 41)))
+            assert chance <= above[answer] * (1 + 1e-9)
+
+    def test_gaussian_noise_crosses_every_curve(self):
+        count = Count(relation=Relation.ADD_REMOVE, noise=GaussianNoise.for_epsilon("0.5", "0.01"))
+        chart = plot_neighbours(count, epsilon="0.5", distance=1)
+        above = dict(points(chart, "e^0.5 times the second"))
+        assert any(chance > above[answer] for answer, chance in points(chart, "data with answer 0"))
+
+    def test_wide_noise_has_few_points(self):
+        chart = plot_neighbours(noise.RoundedGaussianLaw(10**8))
+        assert 100 < len(points(chart, "data with answer 0")) <= 400
+
+    @pytest.mark.parametrize("answers", [(1, 1), (0.5, 1), (True, 2)])
+    def test_answers_are_two_whole_numbers(self, answers):
+        with pytest.raises(InvalidParameter, match="two exact answers"):
+            plot_neighbours(noise.DiscreteLaplaceLaw(2), exact_answers=answers)
+
+    def test_what_has_no_single_noise_is_refused(self):
+        with pytest.raises(InvalidParameter, match="one noisy number a cell"):
+            plot_neighbours(object())

@@ -12,8 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.balls import normal_cdf, precision
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
-from discreet.privacy import GDP, Gaussian, Repeated, delta, epsilon, epsilon_bounds, gaussian_sigma
+from discreet.privacy import (
+    GDP,
+    Gaussian,
+    Repeated,
+    classic_gaussian_sigma,
+    delta,
+    epsilon,
+    epsilon_bounds,
+    gaussian_sigma,
+)
 
 
 def delta_of(sigma: Fraction, level: Fraction) -> arb:
@@ -88,3 +98,43 @@ def test_extremes_stay_proven() -> None:
     assert 0 < delta(Gaussian(1), 10**6) < 1e-300
     assert gaussian_sigma("1e-320", 1e-5) == pytest.approx(gaussian_sigma(0, 1e-5), rel=1e-9)
     assert gaussian_sigma(1, "1e-300") == pytest.approx(36.8655, rel=1e-5)
+
+
+# The largest epsilon at which each formula still holds, by 40-digit arithmetic.
+CROSSOVERS = [
+    ("1.25/delta", "1e-5", 8.419771301536342),
+    ("1.25/delta", "1e-6", 8.782091752218987),
+    ("1.25/delta", "1e-9", 9.62365713350667),
+    ("2/delta", "1e-5", 9.39132146219354),
+    ("2/delta", "1e-6", 9.732750717274303),
+    ("4 log(1/delta)", "1e-5", 36.1),
+]
+
+
+class TestClassicFormulas:
+    @pytest.mark.parametrize(("formula", "target", "last"), CROSSOVERS)
+    def test_they_are_refused_from_where_they_stop_to_hold(self, formula: str, target: str, last: float) -> None:
+        near = 1e-6 if len(str(last)) > 6 else 0.05
+        for level in (0.01, 0.5, 1, last - near):
+            sigma = classic_gaussian_sigma(level, target, formula=formula)
+            assert delta_of(exact(sigma), exact(level)) <= arb(fmpq(1, exact(target).denominator))
+            assert sigma >= gaussian_sigma(level, target)
+        for level in (last + near, 2 * last, 100 * last):
+            with pytest.raises(Refused, match="is not private here"):
+                classic_gaussian_sigma(level, target, formula=formula)
+
+    def test_they_are_what_textbooks_print(self) -> None:
+        assert classic_gaussian_sigma(0.5, 1e-5, 3) == pytest.approx(6 * math.sqrt(2 * math.log(1.25e5)), rel=1e-10)
+        assert classic_gaussian_sigma(0.5, 1e-5, formula="2/delta") == pytest.approx(2 * math.sqrt(2 * math.log(2e5)))
+        assert classic_gaussian_sigma(0.5, 1e-5, formula="4 log(1/delta)") == pytest.approx(
+            4 * math.sqrt(math.log(1e5))
+        )
+
+    @pytest.mark.parametrize(("level", "target"), [(0, 1e-5), (1, 0), (1, 1), (-1, 1e-5), (math.inf, 1e-5)])
+    def test_bad_targets_are_refused(self, level: float, target: float) -> None:
+        with pytest.raises(InvalidParameter):
+            classic_gaussian_sigma(level, target)
+
+    def test_other_formulas_are_refused(self) -> None:
+        with pytest.raises(InvalidParameter, match="formula must be one of"):
+            classic_gaussian_sigma(1, 1e-5, formula="3/delta")

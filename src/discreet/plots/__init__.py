@@ -5,7 +5,7 @@
 
 from discreet.pages.svg import caught, course, hundred, ruler, scale_for, strip
 from discreet.plots.chart_files import Curves, save
-from discreet.plots.charts import accuracy, lines, profile, shifts, tradeoff
+from discreet.plots.charts import accuracy, lines, neighbours, profile, shifts, tradeoff
 from discreet.plots.error_bars import boxes, error_bars, shares
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "error_bars",
     "hundred",
     "lines",
+    "neighbours",
     "profile",
     "ruler",
     "save",

@@ -23,6 +23,7 @@ __all__ = [
     "chart",
     "lines",
     "log_axis",
+    "neighbours",
     "place",
     "profile",
     "shifts",
@@ -153,6 +154,37 @@ def shifts(
     if not any((rows > 0).any() for rows, _ in read.values()):
         raise InvalidParameter("rows must be above 0 somewhere")
     return _drawn(read, (f"{what} (number)", f"off by (in {unit})"), logs=(False, False), title=title)
+
+
+def neighbours(curves: Curves, *, across: str = "noisy answer", title: str | None = None) -> alt.LayerChart:
+    """Draw the laws of the answers to neighbouring data sets. Names map to (answers, probabilities).
+
+    Args:
+        curves: Names mapped to (answers, probabilities); answers may be negative.
+        across: The name of the horizontal axis.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If all answers are equal, or no probability is above 0.
+
+    Examples:
+        >>> laws = {"with Ana": ([-1, 0, 1], [0.2, 0.6, 0.2]), "without": ([-1, 0, 1], [0.6, 0.3, 0.1])}
+        >>> type(dp.plots.neighbours(laws)).__name__
+        'OfflineChart'
+    """
+    read = read_curves(curves, horizontal="answers", vertical="probabilities", signed=True)
+    low, high = min(float(x[0]) for x, _ in read.values()), max(float(x[-1]) for x, _ in read.values())
+    most = max(float(y.max()) for _, y in read.values())
+    if low == high or most == 0:
+        raise InvalidParameter("there must be two different answers, and one with a probability above 0")
+    frame = ChartFrame(
+        x=ChartAxis(low=low, high=high, pixels=chart_files.WIDTH),
+        y=ChartAxis(low=0.0, high=1.05 * most, pixels=chart_files.HEIGHT, upward=True),
+    )
+    return chart(read, frame, (across, "probability"), title=title)
 
 
 def lines(

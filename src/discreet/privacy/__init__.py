@@ -25,7 +25,7 @@ from discreet.privacy.events import (
     SampledWithoutReplacement,
     from_json,
 )
-from discreet.privacy.gaussian import gaussian_sigma
+from discreet.privacy.gaussian import classic_gaussian_sigma, gaussian_sigma
 from discreet.privacy.guarantee import delta, epsilon, epsilon_bounds, renyi
 from discreet.privacy.meaning import best_guess, deployments, explain, explain_epsilon
 from discreet.privacy.not_private import NotPrivate
@@ -58,6 +58,7 @@ __all__ = [
     "best_guess",
     "best_tpr",
     "calibrate",
+    "classic_gaussian_sigma",
     "compose",
     "convert",
     "delta",

@@ -24,14 +24,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from discreet.balls import ball, normal_cdf
-from discreet.errors import InvalidParameter
+from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, exact, nonnegative, positive, up
-from discreet.privacy.enclosures import crossing, enclose, log_of
+from discreet.formatting import significant_up
+from discreet.privacy.enclosures import crossing, enclose, float_down, float_up, log_of
 
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["gaussian_sigma", "largest_mu_squared", "profile", "tradeoff"]
+__all__ = ["classic_gaussian_sigma", "gaussian_sigma", "largest_mu_squared", "profile", "tradeoff"]
 
 _DIGITS = 12  # Decimal digits of a sigma: a float of so few digits means the same number read back exactly.
 
@@ -106,6 +107,55 @@ def gaussian_sigma(epsilon: Number, delta: Number, sensitivity: Number = 1) -> f
 def largest_mu_squared(epsilon: Number, delta: Number) -> Fraction:
     """Return the largest mu^2 known to be (epsilon, delta)-private, rounded down: the limit of the theorem above."""
     return 1 / Fraction(gaussian_sigma(epsilon, delta)) ** 2
+
+
+# What textbooks print: sigma^2 = sensitivity^2 / epsilon^2 times this factor of log(numerator / delta).
+_CLASSIC = {"1.25/delta": (2, Fraction(5, 4)), "2/delta": (2, Fraction(2)), "4 log(1/delta)": (4, Fraction(1))}
+
+
+def classic_gaussian_sigma(
+    epsilon: Number, delta: Number, sensitivity: Number = 1, *, formula: str = "1.25/delta"
+) -> float:
+    """Return the standard deviation of a textbook formula where that is private, and refuse where it is not.
+
+    The formulas are sensitivity / epsilon times sqrt(2 log(1.25 / delta)), which is proven for epsilon below 1 [DR14],
+    sqrt(2 log(2 / delta)), or 2 sqrt(log(1 / delta)). None holds at every epsilon: each falls as 1 / epsilon, and what
+    is needed falls as 1 / sqrt(epsilon) in the end. `gaussian_sigma` is right everywhere and never larger; these are
+    here to check numbers that others printed.
+
+    Guarantee   what is returned is (epsilon, delta)-private, by the exact profile [BW18], not by the formula's proof.
+
+    Args:
+        epsilon: The epsilon to reach, above 0.
+        delta: The delta to reach, above 0 and below 1.
+        sensitivity: The l2 sensitivity.
+        formula: `"1.25/delta"`, `"2/delta"` or `"4 log(1/delta)"`.
+
+    Returns:
+        The standard deviation, rounded up.
+
+    Raises:
+        Refused: If the formula gives too little noise at this epsilon and delta.
+
+    Examples:
+        >>> round(dp.privacy.classic_gaussian_sigma(0.5, 1e-5), 2), round(dp.privacy.gaussian_sigma(0.5, 1e-5), 2)
+        (9.69, 7.03)
+    """
+    if formula not in _CLASSIC:
+        raise InvalidParameter(f"formula must be one of {', '.join(map(repr, _CLASSIC))}")
+    level, unit = positive(epsilon, name="epsilon"), positive(sensitivity, name="sensitivity")
+    needed = Fraction(gaussian_sigma(level, delta))
+    factor, numerator = _CLASSIC[formula]
+    ratio = numerator / exact(delta, name="delta")
+    sigma = enclose(lambda: (factor * ball(ratio).log()).sqrt() / ball(level))
+    least = Fraction(float_down(sigma))
+    if least < needed:
+        raise Refused(
+            f"the formula with {formula} is not private here: at epsilon = {significant_up(level)} and delta = "
+            f"{significant_up(exact(delta))} it gives a sigma of {float(least):.4g} for a sensitivity of 1, and "
+            f"{float(needed):.4g} are needed: take gaussian_sigma, which is right at every epsilon"
+        )
+    return _few_digits_up(Fraction(float_up(sigma)) * unit)
 
 
 def _at_sigma(sigma: Fraction, epsilon: Fraction) -> arb:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from discreet.frames.column import as_column
 from discreet.statistics.comparison import Comparison, FitComparison, ModeComparison, compare
 from discreet.statistics.expected import Expected
-from discreet.statistics.guarantee_charts import plot_accuracy, plot_profile, plot_tradeoff
+from discreet.statistics.guarantee_charts import plot_accuracy, plot_neighbours, plot_profile, plot_tradeoff
 from discreet.statistics.means_and_quantiles import mean, median, quantile, quantiles, std, variance, vector_mean
 from discreet.statistics.one_call import (
     count,
@@ -44,6 +44,7 @@ __all__ = [
     "median",
     "mode",
     "plot_accuracy",
+    "plot_neighbours",
     "plot_profile",
     "plot_tradeoff",
     "proportion",

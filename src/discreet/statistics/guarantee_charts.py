@@ -25,7 +25,7 @@ from discreet.privacy.relation import Relation, read_relation_if_any
 if TYPE_CHECKING:
     import altair as alt
 
-__all__ = ["plot_accuracy", "plot_profile", "plot_tradeoff"]
+__all__ = ["plot_accuracy", "plot_neighbours", "plot_profile", "plot_tradeoff"]
 
 # From an epsilon: the law of the noise, an accuracy, or a mechanism that makes one measurement.
 Maker: TypeAlias = Callable[[Fraction], Any]
@@ -34,6 +34,8 @@ _POINTS = 48  # Of a profile; every one of them is a proven bound, and lines bet
 _RATES = 101  # Of a trade-off curve.
 _SMALLEST_DELTAS = (1e-10, 1e-6, 1e-3, 0.1, 0.5)  # The first that has a finite epsilon ends a profile.
 _NEAR_THE_END = (0.99, 0.999, 0.99999)
+_DRAWN = Fraction(995, 1000)  # Of the noise of two neighbours; the rest is left and right of the picture.
+_ANSWERS = 400  # Points of a law at most.
 
 
 def plot_profile(
@@ -133,6 +135,62 @@ def plot_accuracy(
         for name, make in named.items()
     }
     return plots.accuracy(curves, unit=unit, confidence=f"{plain(100 * level)} %", title=title)
+
+
+def plot_neighbours(
+    law: Law | Any,
+    *,
+    distance: int = 1,
+    epsilon: Number | None = None,
+    exact_answers: tuple[int, int] | None = None,
+    title: str | None = None,
+) -> alt.LayerChart:
+    """Plot the laws of the answers to two neighbouring data sets: what an attacker must tell apart.
+
+    With `epsilon` a third curve is e^epsilon times the second law: pure privacy says that the first never rises above
+    it, and where it does, Gaussian noise spends its delta.
+
+    Args:
+        law: The law of the noise, as `release.noise` has it, or a mechanism whose answer is one noisy number a cell.
+        distance: How far apart the exact answers are, in grid steps: the sensitivity shows the worst neighbours.
+        epsilon: The epsilon of the third curve; without it there is none.
+        exact_answers: The two exact answers of made-up data, in grid steps, instead of 0 and `distance`.
+        title: The title; none if not said.
+
+    Returns:
+        A chart of altair.
+
+    Raises:
+        InvalidParameter: If the answers are equal, or the law is none.
+        MissingLibrary: If altair is not installed.
+
+    Examples:
+        >>> chart = dp.plot_neighbours(dp.noise.DiscreteLaplaceLaw(2), epsilon="0.5", exact_answers=(41, 42))
+        >>> type(chart).__name__
+        'OfflineChart'
+    """
+    known = law if isinstance(law, Law) else _noise_of(law)
+    first, second = (0, distance) if exact_answers is None else exact_answers
+    if not all(type(each) is int for each in (first, second)) or first == second:
+        raise InvalidParameter("the two exact answers must be different whole numbers")
+    reach = known.half_width(_DRAWN)
+    answers = range(min(first, second) - reach, max(first, second) + reach + 1)
+    answers = answers[:: 1 + len(answers) // _ANSWERS]
+    laws = [[float(known.pmf(answer - centre)) for answer in answers] for centre in (first, second)]
+    curves = {f"data with answer {centre}": (answers, law) for centre, law in zip((first, second), laws, strict=True)}
+    if epsilon is not None:
+        level = positive(epsilon, name="epsilon")
+        ratio = math.exp(level)
+        curves[f"e^{plain(level)} times the second"] = (answers, [ratio * chance for chance in laws[1]])
+    return plots.neighbours(curves, title=title)
+
+
+def _noise_of(mechanism: Any) -> Law:
+    """Return the law of the only noise of a mechanism, in grid steps."""
+    law = _only_measurement(mechanism).accuracy(Fraction(1)).noise
+    if not isinstance(law, Law):
+        raise InvalidParameter("law must be a law of discreet.noise, or a mechanism with one noisy number a cell")
+    return law
 
 
 def _named(events: Event | Mapping[str, Event]) -> Mapping[str, Event]:
