@@ -171,15 +171,18 @@ class ClippedSums:
         used = [at for at, row in enumerate(found) if any(each is not None for each in row)]
         if not used:
             raise _no_forward()
-        calls, gradients = [calls[at] for at in used], [found[at] for at in used]
-        if self._tried is not None and _shapes(calls) not in self._tried:
+        shapes = key
+        if len(used) < len(calls):
+            calls, found = [calls[at] for at in used], [found[at] for at in used]
+            shapes = _shapes(calls)
+        if self._tried is not None and shapes not in self._tried:
             raise _untried()
         for call in calls:
             call.check_unchanged()
         if not checked:
-            self._check(losses, calls, gradients)
-            self._checked |= {key, _shapes(calls)}
-        return calls, gradients
+            self._check(losses, calls, found)
+            self._checked |= {key, shapes}
+        return calls, found
 
     def _check(self, losses: Tensor, calls: list[LayerCall], gradients: Gradients) -> None:
         """Check what depends on shapes only: rows come first, layers own what they use, slots are alike."""
@@ -243,14 +246,15 @@ class ClippedSums:
         size = sum_of(sizes) if sizes else None
         self._count_below(squares, inside)
         factors = factors_down(self.clip, self.threshold, self._share, squares, size).mul_(inside)
-        dropped = ~torch.isfinite(squares)
-        drop = bool(dropped.any())
+        finite = np.isfinite(squares.numpy())
+        if not finite.all():
+            dropped = torch.from_numpy(~finite)
+            places = [(form.without(dropped), place) for form, place in places]
         for form, place in places:
-            clean = form.without(dropped) if drop else form
             if place:
-                clean.add_to(place[0], factors)
+                form.add_to(place[0], factors)
             else:
-                place.extend(cast(Outer, clean).pieces(factors))
+                place.extend(cast(Outer, form).pieces(factors))
 
     def _count_below(self, squares: Tensor, inside: Tensor) -> None:
         if isinstance(self.clip, AdaptiveClip):

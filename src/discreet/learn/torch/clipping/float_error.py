@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from math import isqrt
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from discreet.exact import down
@@ -135,19 +137,21 @@ def factors_down(clip: Clip, threshold: float, share: float, squares: Tensor, si
     squares   upper bounds of squared norms, float64
     sizes     upper bounds of the squared sums of the norms of all terms, where terms may cancel; None if none can
     """
-    norms = squares.sqrt()
-    factors = _wished(clip, threshold, share * SHRINK, norms)
-    if sizes is not None:
-        # Where all terms are 0 this limit is infinite.
-        factors = torch.minimum(factors, sizes.sqrt().reciprocal_().mul_(share * SHRINK * RATIO))
+    with np.errstate(divide="ignore", invalid="ignore"):  # A norm may be zero, infinite or no number.
+        norms = np.sqrt(squares.numpy())
+        factors = _wished(clip, threshold, share * SHRINK, norms)
+        if sizes is not None:
+            # Where all terms are 0 this limit is infinite.
+            factors = np.minimum(factors, np.reciprocal(np.sqrt(sizes.numpy())) * (share * SHRINK * RATIO))
     # Below SMALLEST float32 would no longer round by a relative error.
-    return torch.where(torch.isfinite(norms) & (factors >= SMALLEST), factors, 0.0).float()
+    factors[~(np.isfinite(norms) & (factors >= SMALLEST))] = 0.0
+    return torch.from_numpy(factors.astype(np.float32))
 
 
-def _wished(clip: Clip, threshold: float, shrunk: float, norms: Tensor) -> Tensor:
+def _wished(clip: Clip, threshold: float, shrunk: float, norms: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the factor of the rule; what float64 and the rounding to float32 add is less than SHRINK takes off."""
     if isinstance(clip, Automatic):
         return shrunk / (norms + float(clip.gamma))
     if isinstance(clip, AdaptiveClip):
-        return shrunk / norms.clamp(min=threshold)
-    return torch.where(norms <= shrunk, 1.0, shrunk / norms)
+        return shrunk / np.maximum(norms, threshold)
+    return np.where(norms <= shrunk, 1.0, shrunk / norms)

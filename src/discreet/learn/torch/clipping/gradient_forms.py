@@ -9,6 +9,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from discreet.learn.torch.clipping.float_error import (
@@ -87,12 +88,12 @@ class Outer:
 
     def squares_up(self) -> Tensor:
         """Bound the squared norm of each row: |left|^2 |right|^2, infinite if a side is too large to multiply."""
-        return self.squares_beside(squares_up(self.left))
+        return joint_squares_up([self])
 
-    def squares_beside(self, left: Tensor) -> Tensor:
+    def squares_beside(self, left: Doubles) -> Doubles:
         """Bound the squared norm of each row, given that of its left side."""
-        right = squares_up(self.right)
-        return torch.where(torch.maximum(left, right) <= LARGEST_SIZE**2, left * right, torch.inf)
+        right = _squares([self.right])
+        return np.where(np.maximum(left, right) <= LARGEST_SIZE**2, left * right, np.inf)
 
     def sizes(self) -> Tensor | None:
         """Return nothing: one product has nothing to cancel with."""
@@ -105,14 +106,15 @@ class Outer:
     @property
     def is_large(self) -> bool:
         """Whether the sum is long enough to stay in float32, in few enough pieces, until it is read."""
-        size, rows = self.left.shape[1] * self.right.shape[1], len(self.left)
+        (rows, height), width = self.left.shape, self.right.shape[1]
+        size = height * width
         return size > _SMALL and rows <= _KEPT * CHAIN * BLOCK and is_chained(self.left, self.right)
 
     def pieces(self, factors: Tensor) -> list[Tensor]:
         """Return flat float32 sums over chains of rows, of factor times gradient: together they are the sum."""
-        left = self.left * factors[:, None]
-        rooms = [torch.empty(left.shape[1], self.right.shape[1]) for _ in _chains(len(left), chained=True)]
-        return [room.view(-1) for room in _chain_sums(left, self.right, rooms)]
+        left, chains = self.left * factors[:, None], _chains(self.left.shape[0], chained=True)
+        rooms = [torch.empty(left.shape[1], self.right.shape[1]) for _ in chains]
+        return [room.view(-1) for room in _chain_sums(left, self.right, chains, rooms)]
 
     def add_to(self, total: Tensor, factors: Tensor) -> None:
         """Add the sum over rows of factor times gradient to a flat float64 total."""
@@ -160,6 +162,7 @@ class Pairs:
 
 
 Form: TypeAlias = RowGradients | Outer | Pairs
+Doubles: TypeAlias = NDArray[np.float64]
 
 
 def sides(form: Form) -> list[Tensor]:
@@ -179,17 +182,19 @@ def add_outer(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add the sum over rows of left_i right_i' to a flat float64 total: one small product for each block of rows."""
     if total.numel() <= _SMALL:
         return _add_blocks(total, left, right)
-    whole = total.numpy()
-    for block in _chain_sums(left, right, [torch.empty(left.shape[1], right.shape[1])]):
+    whole, chains = total.numpy(), _chains(left.shape[0], is_chained(left, right))
+    for block in _chain_sums(left, right, chains, [torch.empty(left.shape[1], right.shape[1])]):
         # NumPy adds float32 to float64 without a copy, a third faster than torch does.
         np.add(whole, block.view(-1).numpy(), out=whole)
 
 
-def _chain_sums(left: Tensor, right: Tensor, rooms: list[Tensor]) -> Iterator[Tensor]:
+def _chain_sums(
+    left: Tensor, right: Tensor, chains: Sequence[Sequence[slice]], rooms: list[Tensor]
+) -> Iterator[Tensor]:
     """Yield float32 sums of left_i right_i' over chains of rows, in `rooms` one after the other."""
     # What was tried lies in memory like this.
     left, right = _aligned(left.contiguous()), _aligned(right.contiguous())
-    for number, chain in enumerate(_chains(len(left), is_chained(left, right))):
+    for number, chain in enumerate(chains):
         room = rooms[number % len(rooms)]
         torch.mm(left[chain[0]].T, right[chain[0]], out=room)
         for rows in chain[1:]:
@@ -199,7 +204,7 @@ def _chain_sums(left: Tensor, right: Tensor, rooms: list[Tensor]) -> Iterator[Te
 
 def is_chained(left: Tensor, right: Tensor) -> bool:
     """Whether sums of blocks may be added to each other by the product itself."""
-    return adds_finished(len(left), left.shape[1], right.shape[1], *_kernels())
+    return adds_finished(left.shape[0], left.shape[1], right.shape[1], *_kernels())
 
 
 def _kernels() -> tuple[int, bool, bool]:
@@ -244,12 +249,13 @@ def add_rows(total: Tensor, values: Tensor, factors: Tensor) -> None:
 
 def _add_blocks(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add left' right of every block, all that are of one length at once."""
-    length = _block_length(len(left))
-    whole = len(left) - len(left) % length
-    first, second = (side[:whole].reshape(-1, length, side.shape[1]) for side in (left, right))
-    total.add_(torch.bmm(first.transpose(1, 2), second).sum(0, dtype=torch.float64).flatten())
-    if whole < len(left):
-        total.add_(torch.mm(left[whole:].T, right[whole:]).flatten())
+    rows, height = left.shape
+    length = _block_length(rows)
+    whole = rows - rows % length
+    first, second = left[:whole].reshape(-1, length, height), right[:whole].reshape(-1, length, right.shape[1])
+    total.add_(torch.bmm(first.transpose(1, 2), second).sum(0, dtype=torch.float64).view(-1))
+    if whole < rows:
+        total.add_(torch.mm(left[whole:].T, right[whole:]).view(-1))
 
 
 def _block_length(rows: int) -> int:
@@ -304,23 +310,24 @@ def joint_squares_up(forms: Sequence[Form]) -> Tensor:
     Gradients that are at hand row by row are measured at once. What a linear layer pairs with its inputs is, where
     there is one position, the gradient of its bias as well: one norm serves both.
     """
-    lefts = {_place(form.left): squares_up(form.left) for form in forms if isinstance(form, Outer)}
-    squares: list[Tensor] = []
+    lefts = {_place(form.left): _squares([form.left]) for form in forms if isinstance(form, Outer)}
+    squares: list[Doubles] = []
     rows: list[Tensor] = []
-    for form in forms:
-        if isinstance(form, Outer):
-            squares.append(form.squares_beside(lefts[_place(form.left)]))
-        elif isinstance(form, Pairs):
-            squares.append(form.squares_up())
-        elif (known := lefts.get(_place(form.values))) is not None:
-            squares.append(known)
-        else:
-            rows.append(form.values)
-    several = [*squares, _rows_up(rows)] if rows else squares
-    total = several[0].clone()
+    with np.errstate(invalid="ignore"):  # Zero times infinity; what is no number becomes infinite.
+        for form in forms:
+            if isinstance(form, Outer):
+                squares.append(form.squares_beside(lefts[_place(form.left)]))
+            elif isinstance(form, Pairs):
+                squares.append(form.squares_up().numpy())
+            elif (known := lefts.get(_place(form.values))) is not None:
+                squares.append(known)
+            else:
+                rows.append(form.values)
+    several = [*squares, _squares(rows)] if rows else squares
+    total = several[0].copy()
     for more in several[1:]:
         total += more
-    return total
+    return torch.from_numpy(total)
 
 
 def _place(values: Tensor) -> tuple[object, ...]:
@@ -328,26 +335,30 @@ def _place(values: Tensor) -> tuple[object, ...]:
     return values.data_ptr(), values.shape, values.stride()
 
 
-def _rows_up(several: list[Tensor]) -> Tensor:
-    """Bound the squared norm of the rows of matrices side by side, with the factor of the longest chunk for all."""
+def _squares(several: list[Tensor]) -> Doubles:
+    """Bound the squared norm of the rows of matrices side by side, with the factor of the longest chunk for all.
+
+    Vectors as short as these take NumPy a third of the time that they take torch.
+    """
     cut = [part for values in several for part in _in_chunks(values)]
-    lengths = [torch.linalg.vector_norm(part, dim=2).numpy() for part in cut]
-    up, numbers = max(_up(part.shape[2]) for part in cut), sum(values.shape[1] for values in several)
-    # NumPy takes a third of the time that torch takes for short vectors.
-    squares = np.square(lengths[0] if len(lengths) == 1 else np.concatenate(lengths, 1), dtype=np.float64).sum(1)
-    squares *= up
-    squares += numbers * TINY
-    return torch.from_numpy(squares)
+    lengths = [torch.linalg.vector_norm(part, dim=-1, keepdim=part.dim() == 2).numpy() for part in cut]
+    joined = lengths[0] if len(lengths) == 1 else np.concatenate(lengths, 1)
+    each: Doubles = np.square(joined, dtype=np.float64)
+    squares: Doubles = each[:, 0] if each.shape[1] == 1 else each.sum(1)
+    squares *= max(_up(part.shape[-1]) for part in cut)
+    squares += sum(values.shape[1] for values in several) * TINY
+    return squares
 
 
 def _in_chunks(values: Tensor) -> list[Tensor]:
     """Cut the rows of a matrix into chunks that float32 may add up: (rows, chunks, length), twice if need be."""
     size = values.shape[1]
-    length = size if size <= CHUNK else even_length(size, CHUNK)
-    if length:
+    if size <= CHUNK:
+        return [values]
+    if length := even_length(size, CHUNK):
         return [torch.unflatten(values, 1, (-1, length))]
     whole = size - size % CHUNK
-    return [torch.unflatten(values[:, :whole], 1, (-1, CHUNK)), values[:, None, whole:]]
+    return [torch.unflatten(values[:, :whole], 1, (-1, CHUNK)), values[:, whole:]]
 
 
 def squares_up(values: Tensor) -> Tensor:
@@ -355,7 +366,7 @@ def squares_up(values: Tensor) -> Tensor:
 
     float32 adds up at most CHUNK squares, float64 the chunks. A square below the range of float32 is counted as TINY.
     """
-    return _rows_up([values])
+    return torch.from_numpy(_squares([values]))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import lru_cache
 from math import prod
 from typing import Any, TypeAlias, cast
 
@@ -233,18 +234,22 @@ def _flat(gradient: Tensor | None) -> Tensor:
 
 def _rule(module: nn.Module) -> Rule | None:
     """A subclass whose forward is its own may compute anything, and a parametrised layer is such a subclass."""
-    rules = {**_RULES, **_rules_of_others()}
-    kind = next((kind for kind in rules if isinstance(module, kind)), None)
+    transposed = getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
+    kind, rule = _rule_of(type(module), transposed)  # type: ignore[arg-type]
     if kind is None or type(module).forward is not kind.forward or "forward" in vars(module):
         return None
     own = isinstance(module, _ConvNd) and type(module)._conv_forward is not kind._conv_forward  # type: ignore[attr-defined]
-    return None if own or not _plain(module) else rules[kind]
+    return None if own or not _plain(module) else rule
 
 
-def _rules_of_others() -> dict[type[nn.Module], Rule]:
-    """Rules for layers of libraries that are loaded already; without them no model has such a layer."""
-    transposed = getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
-    return {} if transposed is None else {transposed: transposed_linear}
+@lru_cache(1024)
+def _rule_of(
+    kind: type[nn.Module], transposed: type[nn.Module] | None
+) -> tuple[type[nn.Module], Rule] | tuple[None, None]:
+    """Find what a type of layers is derived from; `transposed` is that of transformers, where the library is loaded."""
+    rules = _RULES if transposed is None else {**_RULES, transposed: transposed_linear}
+    found = next((each for each in rules if issubclass(kind, each)), None)
+    return (None, None) if found is None else (found, rules[found])
 
 
 def _plain(module: nn.Module) -> bool:
