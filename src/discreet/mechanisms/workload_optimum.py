@@ -28,10 +28,10 @@ from discreet.mechanisms.workload_queries import Factor, Floats
 __all__ = ["Optimum", "best_for_l1", "best_for_l2", "trees"]
 
 _NEAR = 1.005  # Times the bound is near enough,
-_NEAR_LARGE = 1.02  # or so many, where a step takes seconds.
-_LARGE = 512
+_NEAR_LARGE = 1.015  # or so many, where a step takes seconds.
+_LARGE = 256
 _ROUNDS = 400
-_ROUNDS_LARGE = 30
+_ROUNDS_LARGE = 15
 _NOTHING = 1e-12  # Of the largest eigenvalue: what rounding leaves of zero.
 _LEAST = 1e-13  # Of the weight of a change, so that all of them stay in.
 
@@ -73,11 +73,12 @@ class _Changes:
         return own, None if self.pairs is None else own[:, None] + own[None, :] - 2 * gram
 
     def moved(self, own: Floats, pairs: Floats | None) -> _Changes:
-        """Return weights that grow with what changes cost."""
-        alone = self.alone * own + _LEAST
+        """Return weights that grow with what changes cost: by its square, which is one step where G is diagonal."""
         if self.pairs is None or pairs is None:
+            alone = self.alone * own**2 + _LEAST
             return _Changes(alone / alone.sum(), None)
-        both = self.pairs * np.maximum(pairs, 0) + _LEAST / own.size
+        alone = self.alone * own**3 + _LEAST  # Few of the pairs matter in the end: others lose their weight faster so.
+        both = self.pairs * np.maximum(pairs, 0) ** 3 + _LEAST / own.size
         np.fill_diagonal(both, 0)
         total = alone.sum() + both.sum()
         return _Changes(alone / total, both / total)
@@ -100,7 +101,7 @@ def best_for_l2(queries: Factor, *, replaced: bool, largest: bool) -> Optimum:
         if largest and inverse is not None:
             variances = queries.squares(inverse)
             reached = cost * float(variances.max())
-            each = each * np.sqrt(variances / variances.max())
+            each = each * (variances / variances.max())
             each = each / each.sum()
             gram = queries.gram(each)
         bound = max(bound, value)

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from discreet.query.session.policy_file import Policy, policy_schema, read_policy
     from discreet.query.session.private_bounds_and_keys import private_bounds, private_keys, private_limit
     from discreet.query.session.session import Session
+    from discreet.query.session.sql_workload import workload
     from discreet.query.sources.postgres import postgres
     from discreet.schema.columns import between, boolean, categories, text
     from discreet.schema.csv_file import csv
@@ -62,6 +63,7 @@ _HOMES = {
     "session.policy_file": ("Policy", "policy_schema", "read_policy"),
     "session.private_bounds_and_keys": ("private_bounds", "private_keys", "private_limit"),
     "session.session": ("Session",),
+    "session.sql_workload": ("workload",),
     "sources.postgres": ("postgres",),
 }
 _HOME_OF = {name: f"discreet.query.{home}" for home, names in _HOMES.items() for name in names}
@@ -102,6 +104,7 @@ __all__ = [
     "sum",
     "text",
     "variance",
+    "workload",
 ]
 
 

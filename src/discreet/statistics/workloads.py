@@ -124,7 +124,7 @@ def _refuse_sql(queries: Any) -> None:
         raise Refused(
             "queries in SQL are asked of a session",
             reason="which rows they count is found in its tables",
-            way_out='session.workload(["SELECT COUNT(*) FROM …", …], …)',
+            way_out='dp.query.workload(session, ["SELECT COUNT(*) FROM …", …], …)',
         )
 
 
