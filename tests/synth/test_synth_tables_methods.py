@@ -61,10 +61,10 @@ def learned(
 ) -> TableModel:
     account = RoundAccount(limit)
     table = PrivateTable(codes, domain.sizes, reach, account)
-    groupings, joint = method.learn(table, TableShape.of(domain), lambda step: None)
+    learnt = method.learn(table, TableShape.of(domain), lambda step: None)
     assert account.spent <= account.limit
     assert account.spent >= account.limit * Fraction(999, 1000)
-    return TableModel(domain, groupings, joint)
+    return TableModel(domain, *learnt)
 
 
 def terms(**changed: Any) -> Terms[Domain]:

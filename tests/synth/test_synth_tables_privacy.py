@@ -20,8 +20,9 @@ from discreet.noise import RoundedGaussianLaw
 from discreet.privacy import GDP, Relation, outcomes
 from discreet.privacy.outcomes import Outcomes
 from discreet.synth.gaussian_prices import choice_cost, choice_epsilon, mu_squared_for
+from discreet.synth.tables.group_ties import _Parts
 from discreet.synth.tables.private_table import STEPS, Candidate, MarginalSensitivity, PrivateTable, RoundAccount
-from discreet.synth.tables.table_model import group_cells
+from discreet.synth.tables.table_model import Grouping, group_cells
 from discreet.synth.tables.table_shape import marginal
 
 AR, RO = Relation.ADD_REMOVE, Relation.REPLACE_ONE
@@ -170,6 +171,66 @@ def test_merging_by_noisy_counts_is_free_and_by_exact_counts_is_not():
     ask = {"epsilons": [2], "slack": "1e-5"}
     assert verify.check(Merged(exact=False), world, **ask).holds
     assert verify.check(Merged(exact=True), world, **ask).violated
+
+
+@dataclass(frozen=True)
+class TwoResolutions:
+    """Count the groups of a column, then parts of groups that are cut by what was seen: both through the door."""
+
+    reach: MarginalSensitivity
+    relation: Relation
+    limit: Fraction = Fraction(1)  # What is said to be spent; a half is for each resolution.
+    exact: bool = False  # Groups are cut by exact counts, which is a mistake.
+    symmetric: bool = True
+
+    @property
+    def event(self) -> GDP:
+        return GDP(mu_squared=self.limit)
+
+    def distribution(self, world: World) -> Outcomes:
+        rows = table(world, self.reach)
+        law = RoundedGaussianLaw(self.reach.squared_l2 / Fraction(1, 2))
+        counts = rows._counts((1,))
+        seen = outcomes.from_law(law, int(counts[0]), cutoff="1e-7")
+        return outcomes.mixture(
+            (chance, self._finer(rows, law, int(counts[0]) if self.exact else count, count))
+            for count, chance in seen.masses.items()
+        )
+
+    def _finer(self, rows: PrivateTable, law: RoundedGaussianLaw, by: int, seen: int) -> Outcomes:
+        # One group of three codes, cut where half of its rows are below.
+        shares = np.array([max(by, 0) + 1.0, 1.0, 1.0])
+        grouping = Grouping(np.zeros(3, np.int32), shares / shares.sum())
+        parts = _Parts.of(grouping, np.ones(3, np.bool_), np.array([1.0])).codes
+        count = int(rows.recoded([parts], [1])._counts((0,))[0])
+        told = tuple(parts.tolist()) if self.exact else ()
+        return outcomes.map(outcomes.from_law(law, count, cutoff="1e-7"), lambda finer: (seen, *told, finer))
+
+
+@pytest.mark.parametrize("relation", [AR, RO])
+def test_price_of_a_second_resolution_dominates_brute_force(relation):
+    report = resolved(TwoResolutions(MarginalSensitivity(relation), relation))
+    assert report.holds, report
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        TwoResolutions(MarginalSensitivity(AR), AR, Fraction(1, 2)),
+        TwoResolutions(MarginalSensitivity(AR), AR, exact=True),
+    ],
+    ids=["measured and not charged", "groups cut by exact counts"],
+)
+def test_a_wrong_second_resolution_is_refuted(mutant):
+    report = resolved(mutant)
+    assert report.violated, report
+
+
+def resolved(subject: TwoResolutions) -> Verification:
+    worlds = verify.worlds([(0, code) for code in range(3)], (0, 1, 2))
+    return verify.check(
+        subject, worlds, relation=subject.relation, claim=subject.event, epsilons=["0.5", 1, 2], slack="1e-6"
+    )
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])

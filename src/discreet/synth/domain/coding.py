@@ -46,10 +46,16 @@ class Coder:
         """Return the numbers in steps from 0 to 65535, and where they are missing and may be. This is private."""
         return self._steps(self._read(table))
 
-    def decode(self, codes: NDArray[Any]) -> dict[str, Column]:
-        """Return columns of declared values for cells; within a bin every number is as likely as any other."""
-        inside = self._clipped(codes)
-        return {name: column.decode(inside[:, place]) for place, (name, column) in enumerate(self._columns)}
+    def decode(self, codes: NDArray[Any], scores: Mapping[int, NDArray[np.float64]] | None = None) -> dict[str, Column]:
+        """Return columns of declared values for cells; within a bin every number is as likely as any other.
+
+        With scores of a numeric column, the numbers that a bin holds are dealt to its rows in the order of these.
+        """
+        inside, found = self._clipped(codes), {}
+        for place, (name, column) in enumerate(self._columns):
+            own = scores.get(place) if scores else None
+            found[name] = column.decode(inside[:, place]) if own is None else column.decode(inside[:, place], own)
+        return found
 
     def decode_steps(
         self, codes: NDArray[Any], steps: NDArray[Any], missing: NDArray[np.bool_] | None = None

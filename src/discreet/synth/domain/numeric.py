@@ -176,12 +176,15 @@ class Numeric:
         ends = [_with_default(self.grid, at).indices(numbers) for at in (self.low, self.high)]
         return np.asarray(ends[0] != ends[1])
 
-    def decode(self, codes: NDArray[np.int32]) -> Column:
-        """Draw a value of each bin, every grid point alike."""
+    def decode(self, codes: NDArray[np.int32], scores: NDArray[np.float64] | None = None) -> Column:
+        """Draw a value of each bin, every grid point alike; with scores, a bin's values are in their order."""
         starts, gone = self.starts, self._gone(codes)
         ends = np.append(starts[1:], self.grid.last + 1)
         bins = np.minimum(codes, len(starts) - 1)
-        return Column(self._values(starts[bins] + below(ends[bins] - starts[bins])), gone)
+        drawn = starts[bins] + below(ends[bins] - starts[bins])
+        if scores is not None:
+            drawn[np.lexsort((scores, codes))] = drawn[np.lexsort((drawn, codes))]
+        return Column(self._values(drawn), gone)
 
     def from_steps(self, steps: NDArray[Any], missing: NDArray[np.bool_] | None = None) -> Column:
         """Return the values of steps from 0 to 65535; where there is a cell of missing values, they may be masked."""

@@ -16,11 +16,12 @@ from discreet.mechanisms.parameters import read_share, settle
 from discreet.synth.domain.domain import Domain
 from discreet.synth.method import Terms
 from discreet.synth.tables.graphical.belief_propagation import TreeGrowth, junction_cells
-from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.entropy_fit import fit
 from discreet.synth.tables.graphical.graphical_model import Graphical
-from discreet.synth.tables.mst import columns_alone
+from discreet.synth.tables.group_ties import can_be_tied, measure_ties
+from discreet.synth.tables.mst import columns_alone, fitted_to
 from discreet.synth.tables.private_table import Candidate, PrivateTable
+from discreet.synth.tables.sparse_tables import MeasuredTable
 from discreet.synth.tables.table_plan import (
     MEAN_NOISE,
     Fineness,
@@ -59,6 +60,7 @@ class AIM:
         most_cells: How many cells the model may have.
         drowned: The share of all rows that the noise of a pair of columns may amount to.
         label_share: The part of what columns leave that counts the label with every other column, if there is a label.
+        ties_share: The part of what columns leave for how numbers go together within groups of bins.
 
     Examples:
         >>> domain = dp.synth.Domain({"age": dp.synth.Numeric(0, 100, bins=4), "sex": dp.synth.Category(["f", "m"])})
@@ -78,11 +80,12 @@ class AIM:
     most_cells: int = 1 << 20  # of the model
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
     label_share: Fraction = Fraction(1, 2)  # of what columns leave, for the label with every other column
+    ties_share: Fraction = Fraction(1, 20)  # of what columns leave, for numbers within groups of bins
 
     __repr__ = record
 
     def __post_init__(self) -> None:
-        for name in ("columns_share", "choice_share", "label_share"):
+        for name in ("columns_share", "choice_share", "label_share", "ties_share"):
             settle(self, **{name: read_share(getattr(self, name), name=name)})
         for name in ("ways", "rounds", "longer", "most_cells"):
             settle(self, **{name: positive_integer(getattr(self, name), name=name)})
@@ -116,12 +119,17 @@ class AIM:
         if known is None:
             return columns_alone(table, shape, counts)
         model = fit(known.sizes, known.measured, impossible=known.zeros)
-        rounds = _Rounds(self, known, model, each, each / self.longer, shape.favoured)
+        kept = table.account.left * self.ties_share if len(can_be_tied(shape, known.groupings)) > 1 else Fraction(0)
+        rounds = _Rounds(self, known, model, each, each / self.longer, shape.favoured, kept)
         if shape.favoured is not None and shape.favoured in known.varied and self.ways > 1:
-            tell(rounds.about_label(shape.favoured, table.account.left * self.label_share))
-        while table.account.left > 0:
+            tell(rounds.about_label(shape.favoured, rounds.left * self.label_share))
+        while rounds.left > 0:
             tell(rounds.next())
-        return known.groupings, rounds.finished()
+        ties = measure_ties(table, shape, known.groupings, rounds.model, kept) if kept else ()
+        rounds.kept = Fraction(0)
+        while rounds.left > 0:  # Nothing was worth it: one round more.
+            tell(rounds.next())
+        return known.groupings, rounds.finished(), ties
 
 
 @final
@@ -135,18 +143,24 @@ class _Rounds:
     budget: Fraction  # mu^2 of the next round
     least: Fraction  # mu^2 of any round but the last
     favoured: int | None
-    measured: list[NoisyMarginal] = field(default_factory=list)
+    kept: Fraction  # mu^2 that is for what comes after the rounds
+    measured: list[MeasuredTable] = field(default_factory=list)
+
+    @property
+    def left(self) -> Fraction:
+        """What rounds may still spend."""
+        return self.known.table.account.left - self.kept
 
     def next(self) -> str:
         """Choose, measure and fit once; say what was done."""
         table = self.known.table
-        last = table.account.left < 2 * self.budget
+        last = self.left < 2 * self.budget
         if last:
-            self.budget = table.account.left
+            self.budget = self.left
         noise = MEAN_NOISE * math.sqrt(table.reach.squared_l2 / self._for_measuring)
         candidates = self._candidates(noise)
         chosen = candidates[table.choose(candidates, self.budget * self.method.choice_share)]
-        self.measured.append(table.measure(chosen.clique, table.account.left if last else self._for_measuring))
+        self._measure(chosen.clique, self.left if last else self._for_measuring)
         self.model = self._fitted(1)
         self._adjust(chosen, noise * chosen.expected.size)
         return (
@@ -170,7 +184,8 @@ class _Rounds:
             pairs = clear
         if not (pairs := self._fitting(pairs)):
             return "counting the label by itself"
-        self.measured += [self.known.table.measure(pair, mu_squared / len(pairs)) for pair in pairs]
+        for pair in pairs:
+            self._measure(pair, mu_squared / len(pairs))
         self.model = self._fitted(1)
         return f"counted the label with {len(pairs)} columns"
 
@@ -184,14 +199,19 @@ class _Rounds:
 
     def finished(self) -> Graphical:
         """Fit once more, thoroughly."""
-        return self._fitted(_LAST_STEPS)
+        return fitted_to(self.known, self.model, self.measured, steps=_LAST_STEPS)
+
+    def _measure(self, clique: Clique, mu_squared: Fraction) -> None:
+        self.measured.append(
+            MeasuredTable.of(self.known.table.measure(clique, mu_squared)).with_rare_values(self.known.placed)
+        )
 
     @property
     def _for_measuring(self) -> Fraction:
         return self.budget * (1 - self.method.choice_share)
 
     def _fitted(self, steps: int) -> Graphical:
-        measured = [*self.known.measured, *self.measured]
+        measured = [*self.known.measured, *(one.beside(self.model) for one in self.measured)]
         return fit(self.known.sizes, measured, start=self.model, steps=steps, impossible=self.known.zeros)
 
     def _candidates(self, noise: float) -> list[Candidate]:

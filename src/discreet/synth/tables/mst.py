@@ -19,7 +19,9 @@ from discreet.synth.tables.graphical.belief_propagation import junction_cells
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.entropy_fit import fit
 from discreet.synth.tables.graphical.graphical_model import Graphical
+from discreet.synth.tables.group_ties import can_be_tied, measure_ties
 from discreet.synth.tables.private_table import Candidate, PrivateTable
+from discreet.synth.tables.sparse_tables import MeasuredTable, emptied
 from discreet.synth.tables.table_model import Grouping
 from discreet.synth.tables.table_plan import (
     Fineness,
@@ -34,7 +36,7 @@ from discreet.synth.tables.table_plan import (
 )
 from discreet.synth.tables.table_shape import Clique, TableShape
 
-__all__ = ["MST", "Independent", "columns_alone"]
+__all__ = ["MST", "Independent", "columns_alone", "fitted_to"]
 
 _MOST_CELLS = 1 << 24  # Of the model, where rules widen it.
 
@@ -51,6 +53,7 @@ class MST:
         columns_share: The part of the budget for columns by themselves.
         choices_share: The part for choosing pairs; the rest is for measuring them.
         drowned: The share of all rows that the noise of a pair of columns may amount to.
+        ties_share: The part of what pairs would have for how numbers go together within groups of bins.
 
     Raises:
         InvalidParameter: If nothing is left for counting pairs.
@@ -67,11 +70,12 @@ class MST:
     columns_share: Fraction = Fraction(2, 5)  # of the budget, for columns by themselves
     choices_share: Fraction = Fraction(1, 10)  # for choosing pairs; the rest is for measuring them
     drowned: float = 0.1  # the share of all rows that the noise of a pair of columns may amount to
+    ties_share: Fraction = Fraction(1, 20)  # of what pairs would have, for numbers within groups of bins
 
     __repr__ = record
 
     def __post_init__(self) -> None:
-        for name in ("columns_share", "choices_share"):
+        for name in ("columns_share", "choices_share", "ties_share"):
             settle(self, **{name: read_share(getattr(self, name), name=name)})
         if not self.columns_share + self.choices_share < 1:
             raise InvalidParameter(
@@ -108,15 +112,35 @@ class MST:
         if not pairs:
             return columns_alone(table, shape, counts)
         tell(f"counting {len(pairs)} pairs")
-        each = table.account.left / len(pairs)
-        measured = [*known.measured, *(known.table.measure(pair, each) for pair in pairs)]
+        kept = table.account.left * self.ties_share if len(can_be_tied(shape, known.groupings)) > 1 else Fraction(0)
+        counted = _counted(known, pairs, table.account.left - kept)
         tell("fitting the joint law")
-        return known.groupings, fit(known.sizes, measured, start=single, impossible=known.zeros)
+        model = fitted_to(known, single, counted)
+        ties = measure_ties(table, shape, known.groupings, model, kept) if kept else ()
+        if table.account.left > 0:
+            model = fitted_to(known, model, [*counted, *_counted(known, pairs, table.account.left)])
+        return known.groupings, model, ties
 
     def _fineness(self, table: PrivateTable) -> Fineness:
         share = (1 - self.columns_share - self.choices_share) / (len(varied_columns(table.sizes)) - 1)
         deviation = math.sqrt(table.reach.squared_l2 / (table.account.limit * share))
         return Fineness(deviation=deviation, drowned=self.drowned)
+
+
+def _counted(known: FirstLook, pairs: Sequence[Clique], mu_squared: Fraction) -> list[MeasuredTable]:
+    return [
+        MeasuredTable.of(known.table.measure(pair, mu_squared / len(pairs))).with_rare_values(known.placed)
+        for pair in pairs
+    ]
+
+
+def fitted_to(known: FirstLook, start: Graphical, counted: Sequence[MeasuredTable], steps: int = 3) -> Graphical:
+    """Fit columns and tables; once more where tables have empty cells, whose sums follow the columns of the model."""
+    model = start
+    for _ in range(2 if any(one.filled is not None for one in counted) else 1):
+        measured = [*known.measured, *(one.beside(model) for one in counted)]
+        model = fit(known.sizes, measured, start=model, steps=steps, impossible=known.zeros)
+    return emptied(model, counted)
 
 
 def _tree(known: FirstLook, single: Graphical, mu_squared: Fraction) -> list[Clique]:
@@ -183,4 +207,4 @@ def columns_alone(table: PrivateTable, shape: TableShape, counted: Sequence[Nois
     """Spend what is left on the columns, and fit them together with what was counted before."""
     measured = [*counted, *count_columns(table, table.account.left)]
     groupings = tuple(Grouping.none(size) for size in shape.sizes)
-    return groupings, fit(shape.sizes, measured, impossible=shape.zeros(groupings))
+    return groupings, fit(shape.sizes, measured, impossible=shape.zeros(groupings)), ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, final
 
@@ -16,8 +17,9 @@ from discreet.synth.domain.domain import Domain, DomainColumn, Rule, cells_where
 from discreet.synth.domain.numeric import Numeric
 from discreet.synth.domain.value_forms import fractions
 from discreet.synth.tables.graphical.graphical_model import Graphical
+from discreet.synth.tables.normal_scores import NormalScores, RankedRows, Tie, check_ties, in_order_of, score_ends
 
-__all__ = ["Grouping", "TableModel", "group_cells", "likely_counts", "spread_evenly"]
+__all__ = ["Grouping", "TableModel", "TiedRows", "group_cells", "likely_counts", "spread_evenly"]
 
 # --- compressing: Merge what noise would drown: cells of a column that joint marginals need not tell apart. ---
 #
@@ -26,6 +28,9 @@ __all__ = ["Grouping", "TableModel", "group_cells", "likely_counts", "spread_eve
 
 
 _COARSER = 1.1  # By what groups grow until there are few enough.
+_KNOWN = 1 << 14  # Rows by which it is known where a score stands in its group.
+_TRIES = 100  # To find rows as asked,
+_FEWEST, _MOST = 1 << 12, 1 << 17  # of so many rows each.
 
 
 @final
@@ -62,6 +67,17 @@ class Grouping:
             members = np.flatnonzero(self.groups == group)
             where = np.flatnonzero(rows == group)
             codes[where] = members[spread_evenly(self.shares[members], len(where))]
+        return codes
+
+    def placed(self, rows: NDArray[np.int32], ranks: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Return the code of each row whose share of its group's rows lies below it."""
+        codes = np.empty(len(rows), np.int32)
+        for group in range(self.size):
+            members = np.flatnonzero(self.groups == group)
+            where = np.flatnonzero(rows == group)
+            ladder = np.cumsum(self.shares[members])
+            found = np.searchsorted(ladder, ranks[where] * ladder[-1], side="right")
+            codes[where] = members[np.minimum(found, np.flatnonzero(self.shares[members] > 0)[-1])]
         return codes
 
 
@@ -156,11 +172,14 @@ class TableModel:
     domain: Domain
     groupings: tuple[Grouping, ...]
     joint: Graphical
+    ties: tuple[Tie, ...] = ()  # of columns of numbers, within groups
 
     def __post_init__(self) -> None:
         known = tuple(grouping.groups.size for grouping in self.groupings)
         if known != self.domain.sizes or self.joint.sizes != tuple(grouping.size for grouping in self.groupings):
             raise InvalidParameter("this model does not fit its domain: it belongs to another table, or was changed")
+        columns = enumerate(self.domain.columns.values())
+        check_ties(self.ties, [place for place, column in columns if isinstance(column, Numeric)])
 
     def __repr__(self) -> str:
         return f"TableModel of {len(self.groupings)} columns"
@@ -172,31 +191,62 @@ class TableModel:
 
     def codes(self, rows: int) -> NDArray[np.int32]:
         """Draw rows of codes."""
-        drawn = self.joint.sample(rows)
-        return np.column_stack([grouping.expand(drawn[:, place]) for place, grouping in enumerate(self.groupings)])
+        return self._drawn(rows)[0]
 
     def sample(self, rows: int) -> dict[str, Column]:
         """Draw rows of declared values."""
-        return Coder(self.domain).decode(self.codes(rows))
+        return Coder(self.domain).decode(*self._drawn(rows))
 
-    def given(self, where: Rule) -> TableModel:
+    def _drawn(self, rows: int) -> tuple[NDArray[np.int32], dict[int, NDArray[np.float64]]]:
+        """Draw rows of codes, and scores of tied columns, in whose order a group's codes are dealt to its rows."""
+        drawn = self.joint.sample(rows)
+        codes = np.column_stack([grouping.expand(drawn[:, place]) for place, grouping in enumerate(self.groupings)])
+        scores = self.scores.draw(drawn)
+        for place, own in scores.items():
+            codes[:, place] = in_order_of(own, drawn[:, place], codes[:, place])
+        return codes, scores
+
+    @property
+    def scores(self) -> NormalScores:
+        """The law of scores of tied columns."""
+        return NormalScores({place: self._ends(place) for place in self._tied}, self.ties)
+
+    def _ends(self, place: int) -> NDArray[np.float64]:
+        column, grouping = self.domain.columns[self.domain.names[place]], self.groupings[place]
+        ordered = np.ones(grouping.size, np.bool_)
+        if column.null_code is not None:
+            ordered[grouping.groups[column.null_code]] = False
+        return score_ends(self.joint.marginal((place,)), ordered)
+
+    def given(self, where: Rule) -> TableModel | TiedRows:
         """Return the law of the rows that are as `where` says, or refuse if the model has none.
 
         Bins are cut where a range ends, as numbers are drawn evenly within them: what is drawn is the exact conditional
-        law of the model.
+        law of the model. Where columns are tied, rows of the groups that are asked for are drawn, and kept if they are
+        as `where` says.
         """
-        columns, groupings, weights = dict(self.domain.columns), list(self.groupings), {}
+        columns, finer, kept = dict(self.domain.columns), list(self.groupings), {}
         for name, value in read_condition(where, self.domain).items():
             place = self.domain.place(name)
-            columns[name], finer = _cut_within(columns[name], value, groupings[place])
-            groupings[place], weights[place] = _kept_of(finer, cells_where(columns[name], value, name))
+            columns[name], finer[place] = _cut_within(columns[name], value, finer[place])
+            kept[place] = cells_where(columns[name], value, name)
+        narrowed = {place: _kept_of(finer[place], cells) for place, cells in kept.items()}
+        groupings = tuple(narrowed[place][0] if place in narrowed else own for place, own in enumerate(finer))
+        weights = {place: weight for place, (_, weight) in narrowed.items()}
         joint = self.joint.given(weights)
         if joint is None:
-            raise Refused(
-                f"the model has no rows with this combination of {', '.join(where)}: it gives it no chance",
-                way_out="ask for fewer columns at once, or for wider ranges",
-            )
-        return TableModel(Domain(columns), tuple(groupings), joint)
+            raise no_such_rows(where)
+        if not self.ties:
+            return TableModel(Domain(columns), groupings, joint)
+        free = tuple(finer[place] if place in self._tied else own for place, own in enumerate(groupings))
+        whole = TableModel(Domain(columns), free, self.joint, self.ties)
+        touched = {place: np.ceil(own) if place in self._tied else own for place, own in weights.items()}
+        wanted = {place: cells for place, cells in kept.items() if place in self._tied}
+        return TiedRows(whole, self.joint.given(touched) or joint, wanted, joint.total, where)
+
+    @property
+    def _tied(self) -> list[int]:
+        return list(dict.fromkeys(place for tie in self.ties for place in (tie.left, tie.right)))
 
     def document(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Return what is to be saved."""
@@ -204,6 +254,8 @@ class TableModel:
         for place, grouping in enumerate(self.groupings):
             arrays |= {f"groups.{place}": grouping.groups, f"shares.{place}": grouping.shares}
         arrays |= {f"potential.{place}": table for place, table in enumerate(self.joint.potentials)}
+        if self.ties:
+            arrays["ties"] = np.array([(tie.left, tie.right, tie.strength) for tie in self.ties], np.float64)
         return {"cliques": [list(clique) for clique in self.joint.cliques], "total": self.joint.total}, arrays
 
     @classmethod
@@ -218,9 +270,70 @@ class TableModel:
             cliques = tuple(tuple(int(column) for column in clique) for clique in facts["cliques"])
             tables = tuple(arrays[f"potential.{place}"].astype(np.float64) for place in range(len(cliques)))
             total = float(facts["total"])
+            ties = tuple(Tie(int(left), int(right), float(own)) for left, right, own in arrays.get("ties", ()))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InvalidParameter("this model is not complete: a part is missing or is of another kind") from None
-        return cls(domain, groupings, Graphical(tuple(one.size for one in groupings), cliques, total, tables))
+        return cls(domain, groupings, Graphical(tuple(one.size for one in groupings), cliques, total, tables), ties)
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TiedRows:
+    """The rows of a model with ties that are as a condition says: drawn with their scores until enough are."""
+
+    whole: TableModel  # all rows, with bins cut where the condition cuts them
+    joint: Graphical  # the law of groups in which such rows are
+    wanted: Mapping[int, tuple[int, ...]]  # the cells of tied columns that are asked for
+    total: float
+    where: Rule
+
+    @property
+    def rows(self) -> int:
+        """About how many such rows the table has by the noisy counts."""
+        return max(1, round(self.total))
+
+    def sample(self, rows: int) -> dict[str, Column]:
+        """Draw rows of declared values."""
+        ranked, found, held, looked = self._ranked(), [], 0, 0
+        for _ in range(_TRIES):
+            size = min(max(2 * rows * (looked + 1) // (held + 1), _FEWEST), _MOST)
+            found.append(self._kept(ranked, size))
+            held, looked = held + len(found[-1]), looked + size
+            if held >= rows:
+                return Coder(self.whole.domain).decode(np.concatenate(found)[:rows])
+        raise no_such_rows(self.where)
+
+    def _ranked(self) -> dict[int, RankedRows]:
+        """Draw rows of all groups, by which it is known where in its group a score stands."""
+        known = self.whole.joint.sample(_KNOWN)
+        sizes = self.whole.joint.sizes
+        drawn = self.whole.scores.draw(known).items()
+        return {place: RankedRows.of(own, known[:, place], sizes[place]) for place, own in drawn}
+
+    def _kept(self, ranked: Mapping[int, RankedRows], rows: int) -> NDArray[np.int32]:
+        """Draw rows of codes, and keep those that are as asked."""
+        drawn = self.joint.sample(rows)
+        scores = self.whole.scores.draw(drawn)
+        parts = []
+        for place, grouping in enumerate(self.whole.groupings):
+            groups = drawn[:, place]
+            ranks = ranked[place].ranks(scores[place], groups) if place in ranked else None
+            parts.append(grouping.expand(groups) if ranks is None else grouping.placed(groups, ranks))
+        codes = np.column_stack(parts)
+        asked = [np.isin(codes[:, place], cells) for place, cells in self.wanted.items()]
+        return np.asarray(codes[np.logical_and.reduce(asked)] if asked else codes)
+
+    def document(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Return that of the whole model: a condition is not saved."""
+        return self.whole.document()
+
+
+def no_such_rows(where: Rule) -> Refused:
+    """Say that a model has no rows as asked."""
+    return Refused(
+        f"the model has no rows with this combination of {', '.join(where)}: it gives it no chance",
+        way_out="ask for fewer columns at once, or for wider ranges",
+    )
 
 
 def _cut_within(column: DomainColumn, value: Any, grouping: Grouping) -> tuple[DomainColumn, Grouping]:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Protocol, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
 from discreet.privacy.events import GDP
@@ -18,6 +19,7 @@ from discreet.synth.gaussian_prices import mu_squared_for
 from discreet.synth.method import Terms, progress_line
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.graphical_model import Graphical
+from discreet.synth.tables.normal_scores import Tie
 from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount
 from discreet.synth.tables.table_model import Grouping, TableModel, group_cells
 from discreet.synth.tables.table_shape import TableShape, Zeros
@@ -38,7 +40,7 @@ __all__ = [
 
 # Of a count on which everything is spent; shares of it have more noise, still below the 2^80 that samplers take.
 _VARIANCES = (Fraction(1, 1 << 20), Fraction(1 << 60))
-Learned: TypeAlias = tuple[tuple[Grouping, ...], Graphical]
+Learned: TypeAlias = tuple[tuple[Grouping, ...], Graphical, tuple[Tie, ...]]
 Tell: TypeAlias = Callable[[str], None]  # is told what is done next; public
 
 
@@ -135,6 +137,7 @@ class FirstLook:
     groupings: tuple[Grouping, ...]
     measured: tuple[NoisyMarginal, ...]  # the columns, in groups
     zeros: tuple[Zeros, ...]
+    placed: tuple[NDArray[np.bool_], ...]  # of each column's groups, whether it has a place among the others
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -181,7 +184,8 @@ def merge_codes(
         )
     measured = tuple(_grouped(one, groupings[one.clique[0]]) for one in counts)
     merged = table.recoded([grouping.groups for grouping in groupings])
-    return FirstLook(merged, tuple(groupings), measured, tuple(shape.zeros(groupings)))
+    placed = [np.bincount(own.groups, ordered) > 0 for own, ordered in zip(groupings, shape.ordered, strict=True)]
+    return FirstLook(merged, tuple(groupings), measured, tuple(shape.zeros(groupings)), tuple(placed))
 
 
 def _grouped(counts: NoisyMarginal, grouping: Grouping) -> NoisyMarginal:
