@@ -88,6 +88,55 @@ def test_stable_mode_keeps_its_claim_on_all_data_sets_of_six(relation: Any, doma
     assert report.holds, str(report)
 
 
+@pytest.mark.parametrize("relation", BOTH)
+def test_the_noisy_distance_costs_nothing_more(relation: Any) -> None:
+    """Every outcome (answer, distance) is compared; the whole claim is for both."""
+    both = StableMode(domain=DOMAIN[:3], epsilon=1, delta="0.01", relation=relation, with_distance=True)
+    assert both.event == stable_mode(relation).event
+    report = verify.check(both, small(DOMAIN[:3], relation, 5), epsilons=[0, "0.5", 1])
+    assert report.holds, str(report)
+
+
+def test_a_distance_that_is_drawn_again_is_found_out() -> None:
+    """The planted mistake: the answer by one noise and the distance by another, for the price of one."""
+
+    @dataclass(frozen=True)
+    class Twice:
+        relation: Any = ADD_REMOVE
+
+        @property
+        def event(self) -> Any:
+            return stable_mode(ADD_REMOVE).event
+
+        def distribution(self, data: Any) -> Outcomes:
+            alone = stable_mode(ADD_REMOVE).distribution(data)
+            law = DistanceTest(epsilon=Fraction(1), delta=Fraction(1, 100)).law
+            return outcomes.product(alone, outcomes.from_law(law, mode_distance(counts_of(data), ADD_REMOVE)))
+
+    assert verify.check(Twice(), small(DOMAIN[:3], ADD_REMOVE, 5)).violated
+
+
+@pytest.mark.parametrize("count", [1, 10**6])
+def test_answer_and_distance_come_from_one_draw(count: int) -> None:
+    query = StableQuery(evaluate=len, distance_to_instability=lambda data: data.stop, relation=ADD_REMOVE)
+    selection = StableSelection(
+        epsilon=1, delta="0.01", sensitivity=1, candidates=2, relation=ADD_REMOVE, monotone=True, with_distance=True
+    )
+    for mechanism, data in (
+        (ReleaseIfStable(query=query, epsilon=1, delta="0.01", with_distance=True), range(count)),
+        (
+            StableMode(domain=("a", "b"), epsilon=1, delta="0.01", relation=ADD_REMOVE, with_distance=True),
+            ["a"] * count,
+        ),
+        (selection, [count, 0]),
+    ):
+        for _ in range(40 if count == 1 else 1):
+            found = mechanism.release(data)
+            answer, distance = found.value
+            assert (answer == NO_ANSWER) == (distance <= mechanism.test.threshold)
+            assert found.as_dict() == {"answer": answer, "noisy distance": distance}
+
+
 def test_stable_mode_of_an_undeclared_domain_rivals_values_that_nobody_has() -> None:
     mechanism = stable_mode(ADD_REMOVE, 1, "0.3", domain=None)
     with precision(64):

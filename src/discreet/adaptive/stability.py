@@ -95,9 +95,13 @@ class DistanceTest:
         """What a test spends before an answer that is exact, or that pays for itself between near neighbours."""
         return Composed([DiscreteLaplace(scale=self._scale, sensitivity=1), ApproxDP(0, self.delta)])
 
+    def noisy(self, distance: int) -> int:
+        """Release a private distance with noise. It passes the test if it is above the threshold."""
+        return distance + noise.discrete_laplace(self._scale)
+
     def passes(self, distance: int) -> bool:
         """Test a private distance."""
-        return distance + noise.discrete_laplace(self._scale) > self.threshold
+        return self.noisy(distance) > self.threshold
 
     def chance(self, distance: int) -> arb:
         """Enclose the probability that a distance passes, at the working precision."""
@@ -162,6 +166,8 @@ class ReleaseIfStable:
         query: The answer, and how many units must change before it can change.
         epsilon: What a release spends.
         delta: The chance that an unstable answer passes the test; a release spends this, too.
+        with_distance: Whether the noisy distance to another answer is released as well, `(answer, distance)`, for the
+            same price.
 
     Examples:
         >>> query = dp.adaptive.StableQuery(
@@ -179,6 +185,7 @@ class ReleaseIfStable:
     query: StableQuery
     epsilon: Fraction
     delta: Fraction
+    with_distance: bool = False
 
     __repr__ = record
 
@@ -201,10 +208,10 @@ class ReleaseIfStable:
     def release(self, data: Any, *, session: Payer | None = None) -> Release[Any]:
         """Answer, or decline to."""
         with paid(session, self, purpose="an answer if it is stable"):
-            return stable_release(self.test, *self._answer(data), self.relation)
+            return stable_release(self.test, *self._answer(data), self.relation, with_distance=self.with_distance)
 
     def distribution(self, data: Any) -> Outcomes:
-        return stable_outcomes(self.test, *self._answer(data))
+        return stable_outcomes(self.test, *self._answer(data), with_distance=self.with_distance)
 
     def true_distance(self, data: Any) -> NotPrivate[int]:
         """Tell the custodian how far the data are from another answer."""
@@ -214,21 +221,31 @@ class ReleaseIfStable:
         return self.query.evaluate(data), self.query.distance_to_instability(data)
 
 
-def stable_release(test: DistanceTest, answer: Any, distance: int, relation: Relation | str) -> Release[Any]:
-    """Release the answer if its distance passes."""
-    relation = read_relation(relation)
-    passed = test.passes(distance) and not isinstance(answer, NoAnswer)
+def stable_release(
+    test: DistanceTest, answer: Any, distance: int, relation: Relation | str, *, with_distance: bool = False
+) -> Release[Any]:
+    """Release the answer if its distance passes; with the noisy distance beside it, if that is asked for.
+
+    The distance costs nothing more: the answer follows from it, and the test pays for all of it.
+    """
+    relation, noisy = read_relation(relation), test.noisy(distance)
+    passed = noisy > test.threshold and not isinstance(answer, NoAnswer)
+    value = answer if passed else NO_ANSWER
     return Release(
-        value=answer if passed else NO_ANSWER,
+        value=(value, noisy) if with_distance else value,
         event=test.event,
         relation=relation,
         accuracy=_EXACT if passed else NOTHING_TO_ENCLOSE,
+        labels=("answer", "noisy distance") if with_distance else None,
         delta=test.delta,
     )
 
 
-def stable_outcomes(test: DistanceTest, answer: Hashable, distance: int) -> Outcomes:
+def stable_outcomes(test: DistanceTest, answer: Hashable, distance: int, *, with_distance: bool = False) -> Outcomes:
     """List the law of what `stable_release` releases."""
+    if with_distance:
+        noisy = outcomes.from_law(test.law, distance)
+        return outcomes.map(noisy, lambda found: (answer if found > test.threshold else NO_ANSWER, found))
     chance = test.chance(distance)
     return outcomes.mixture([(chance, outcomes.point(answer)), (1 - chance, outcomes.point(NO_ANSWER))])
 
@@ -293,6 +310,8 @@ class StableMode:
         epsilon: What a release spends.
         delta: The chance that an unstable answer passes the test.
         relation: The neighbouring relation.
+        with_distance: Whether the noisy distance to another answer is released as well, `(answer, distance)`, for the
+            same price.
 
     Raises:
         InvalidParameter: If the domain has fewer than two values.
@@ -309,6 +328,7 @@ class StableMode:
     epsilon: Fraction
     delta: Fraction
     relation: Relation
+    with_distance: bool = False
 
     __repr__ = record
 
@@ -335,10 +355,10 @@ class StableMode:
     def release(self, data: Data, *, session: Payer | None = None) -> Release[Any]:
         """Name the most frequent value, or decline to."""
         with paid(session, self, purpose="the most frequent value if it is stable"):
-            return stable_release(self.test, *self._winner(data), self.relation)
+            return stable_release(self.test, *self._winner(data), self.relation, with_distance=self.with_distance)
 
     def distribution(self, data: Data) -> Outcomes:
-        return stable_outcomes(self.test, *self._winner(data))
+        return stable_outcomes(self.test, *self._winner(data), with_distance=self.with_distance)
 
     def true_distance(self, data: Data) -> NotPrivate[int]:
         """Tell the custodian how many units away another winner is."""
@@ -395,6 +415,8 @@ class StableSelection:
         candidates: The public number of candidates, at least 2.
         relation: The neighbouring relation.
         monotone: Whether one unit moves all scores the same way; under add-remove only.
+        with_distance: Whether the noisy distance to another answer is released as well, `(answer, distance)`, for the
+            same price.
 
     Raises:
         InvalidParameter: If there are fewer than two candidates, or scores are called monotone under replace-one.
@@ -413,6 +435,7 @@ class StableSelection:
     candidates: int  # how many; public
     relation: Relation
     monotone: bool = False
+    with_distance: bool = False
 
     __repr__ = record
 
@@ -431,13 +454,13 @@ class StableSelection:
     def event(self) -> Composed:
         return self.test.event
 
-    def release(self, scores: Scores, *, session: Payer | None = None) -> Release[int | NoAnswer]:
+    def release(self, scores: Scores, *, session: Payer | None = None) -> Release[Any]:
         """Return the position of the leader, or decline to."""
         with paid(session, self, purpose="a selection if it is stable"):
-            return stable_release(self.test, *self._leader(scores), self.relation)
+            return stable_release(self.test, *self._leader(scores), self.relation, with_distance=self.with_distance)
 
     def distribution(self, scores: Scores) -> Outcomes:
-        return stable_outcomes(self.test, *self._leader(scores))
+        return stable_outcomes(self.test, *self._leader(scores), with_distance=self.with_distance)
 
     def true_distance(self, scores: Scores) -> NotPrivate[int]:
         """Tell the custodian how many units away another winner is."""
