@@ -9,11 +9,13 @@ import discreet.learn.needs_sklearn  # noqa: F401 - says what to install, if tha
 
 __all__ = [
     "PCA",
+    "Binner",
     "BoostedTreesClassifier",
     "BoostedTreesRegressor",
     "DPClassifier",
     "DPRegressor",
     "GaussianNB",
+    "Imputer",
     "KMeans",
     "LinearRegression",
     "LogisticRegression",
@@ -27,11 +29,13 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Binner": "declared_steps",
     "BoostedTreesClassifier": "trees",
     "BoostedTreesRegressor": "trees",
     "DPClassifier": "neural",
     "DPRegressor": "neural",
     "GaussianNB": "naive_bayes",
+    "Imputer": "declared_steps",
     "KMeans": "kmeans",
     "LinearRegression": "linear",
     "LogisticRegression": "logistic",

@@ -168,8 +168,9 @@ class TrainingTable:
 
 _GAPS = (
     "Without a session a gap is an error (with one it counts as the middle of its bounds). Fill it with a public "
-    'constant: SimpleImputer(strategy="constant", fill_value=…, keep_empty_features=True) may stand before this in a '
-    "Pipeline; imputers that learn a mean or a median from the rows are refused."
+    "constant: discreet.learn.sklearn.Imputer(bounds=…) may stand before this in a Pipeline, and so may SimpleImputer "
+    'with strategy="constant", fill_value=… and keep_empty_features=True; imputers that learn a mean or a median from '
+    "the rows are refused."
 )
 
 

@@ -32,6 +32,7 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.learn.sklearn.declared_steps import Binner, Imputer
 from discreet.mechanisms.grid import number_rows
 
 __all__ = [
@@ -271,8 +272,9 @@ def refuse_moved_columns(estimator: Any) -> None:
 
 _WAY_OUT = (
     "use scalers and estimators of discreet.learn.sklearn, {}encoders with declared categories "
-    '(OneHotEncoder(categories=[…], handle_unknown="ignore", sparse_output=False)), Normalizer, Binarizer, '
-    "PolynomialFeatures, and RowFunction for a function of single rows"
+    '(OneHotEncoder(categories=[…], handle_unknown="ignore", sparse_output=False)), Imputer and Binner '
+    "with declared values and edges, Normalizer, Binarizer, PolynomialFeatures, and RowFunction for a function of "
+    "single rows"
 )
 
 
@@ -375,7 +377,8 @@ def _keeps_columns(step: Any) -> bool:
     if isinstance(step, Pipeline):
         return all(_keeps_columns(part) for part in _parts(step))
     one_to_one = isinstance(step, (OneToOneFeatureMixin, FunctionTransformer, SimpleImputer))
-    return step is None or isinstance(step, str) or one_to_one
+    declared = (type(step) is Imputer and not step.add_indicator) or (type(step) is Binner and step.encode == "ordinal")
+    return step is None or isinstance(step, str) or one_to_one or declared
 
 
 def _parts(step: Any) -> Iterator[Any]:
@@ -470,7 +473,7 @@ def _lacks_of_imputer(step: Any, _: bool) -> Iterator[str]:
         yield "add_indicator=False"
 
 
-_OURS = ("StandardScaler", "MinMaxScaler", "PCA", "KMeans")
+_OURS = ("StandardScaler", "MinMaxScaler", "PCA", "KMeans")  # Names that ours share with plain ones.
 _LACKS: dict[Any, Callable[[Any, bool], Iterator[str]]] = {
     (OneHotEncoder, OrdinalEncoder): _lacks_of_encoder,
     SimpleImputer: _lacks_of_imputer,
@@ -481,6 +484,8 @@ _KNOWN: dict[type, Callable[[Any, bool], bool]] = {
     Normalizer: lambda *_: True,
     PolynomialFeatures: lambda *_: True,  # Its fit looks at the number of columns only.
     RowFunction: lambda *_: True,  # It tries at the fit what it was declared as.
+    Imputer: lambda *_: True,  # Their fits look at names and the number of columns only.
+    Binner: lambda *_: True,
     FunctionTransformer: _is_elementwise,
     SimpleImputer: _fills_a_constant,
     OneHotEncoder: _has_declared_categories,
