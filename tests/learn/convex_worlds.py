@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from discreet.learn.convex.logistic_gradient import PIECE, TOP, VALUES
 
 Floats = NDArray[np.float64]
-World = tuple[tuple[float, int], ...]  # rows on one axis, with their labels
+World = tuple[Any, ...]  # rows on one axis, with their labels, and their weights where they have any
 
 POINTS = [(x, y) for x in (-1.0, -0.5, 0.5, 1.0) for y in (0, 1)]
 
@@ -36,9 +37,10 @@ class Minimum:
     def density(self, world: World, theta: Floats) -> Floats:
         """Return the density: that of the slope which makes theta the minimum, times the Jacobian."""
         down, curved = self.ridge * theta, np.full_like(theta, self.ridge)
-        for (x, y), times in Counter(world).items():
+        for row, times in Counter(world).items():
+            x, y, weighs = (*row, times) if len(row) == 2 else (*row[:2], times * row[2])
             values, slopes = curve(x * theta)
-            down, curved = down + times * (values - y) * x, curved + times * slopes * x * x
+            down, curved = down + weighs * (values - y) * x, curved + weighs * slopes * x * x
         return np.asarray(np.exp(-((down / self.sigma) ** 2) / 2) / (self.sigma * np.sqrt(2 * np.pi)) * curved)
 
     def axis(self, beyond: float = 0.0) -> tuple[Floats, float]:

@@ -67,7 +67,7 @@ def test_what_a_row_adds_to_sums_does_not_depend_on_the_others() -> None:
     curvature = LogisticCurvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(1))
     parts = [Labelled(data.rows[i : i + 1], data.labels[i : i + 1]) for i in range(257)]
     assert (sum(scores.exact(part, place) for part in parts) == scores.exact(data, place)).all()
-    assert (sum(curvature.exact(part.rows, place) for part in parts) == curvature.exact(data.rows, place)).all()
+    assert (sum(curvature.exact(part, place) for part in parts) == curvature.exact(data, place)).all()
 
 
 def test_a_minimum_is_certified_and_near_the_true_one() -> None:
@@ -126,7 +126,7 @@ def test_scores_and_matrices_stay_within_their_sensitivities_and_reach_them(rela
         reached = 0.97 if relation is Relation.ADD_REMOVE or at_zero else 0.8
         assert reached * scores.squared_sensitivity <= largest <= scores.squared_sensitivity
     curvature = LogisticCurvature(dimension=2, relation=relation, mu_squared=Fraction(1))
-    flat = np.array([curvature.exact(part.rows, np.array([0, 0])).reshape(-1) for part in parts], dtype=np.float64)
+    flat = np.array([curvature.exact(part, np.array([0, 0])).reshape(-1) for part in parts], dtype=np.float64)
     assert 0.97 * curvature.squared_sensitivity <= _largest(flat, relation) <= curvature.squared_sensitivity
 
 
@@ -144,7 +144,7 @@ def test_sums_without_noise_are_those_of_floats() -> None:
     assert np.allclose(scores.measure(data, place), rows.T @ (data.labels - chances), atol=0.2)
     curvature = LogisticCurvature(dimension=3, relation=Relation.ADD_REMOVE, mu_squared=Fraction(10**9))
     exact = (rows * (chances * (1 - chances))[:, None]).T @ rows
-    assert np.allclose(curvature.measure(data.rows, place), exact, rtol=0.01, atol=0.5)
+    assert np.allclose(curvature.measure(data, place), exact, rtol=0.01, atol=0.5)
 
 
 @pytest.mark.parametrize(

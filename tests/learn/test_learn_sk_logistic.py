@@ -329,3 +329,82 @@ def test_a_summary_names_the_columns_that_hide_each_other() -> None:
         assert sorted(named.rstrip(".").split(", ")) == ["first", "second"]
         assert [line.split()[-1] for line in str(summary).splitlines()[2:6]] == ["unbounded"] * 4
         assert summary._repr_html_().count("unbounded") >= 4
+
+
+# --- softmax: more than two classes in one problem ---
+
+CENTRES = np.random.default_rng(11).normal(size=(4, 3)) * 1.5
+CODES = np.random.default_rng(12).integers(0, 4, 6000)
+PLACES = CENTRES[CODES] + np.random.default_rng(13).normal(size=(6000, 3))
+FOUR: dict[str, Any] = {"delta": 1e-6, "bounds": (-8, 8), "classes": [0, 1, 2, 3], "multi_class": "softmax"}
+
+
+def test_much_budget_finds_the_multinomial_fit() -> None:
+    found = LogisticRegression(epsilon=500, **FOUR).fit(PLACES, CODES)
+    wanted = Plain(C=1e4, max_iter=1000).fit(PLACES, CODES)
+    assert np.allclose(found.predict_proba(PLACES), wanted.predict_proba(PLACES), atol=0.02)
+    # What is common to all classes predicts nothing.
+    assert np.allclose(found.coef_.sum(axis=0), 0, atol=1e-9)
+    assert found.method_ == "softmax"
+    assert np.allclose(found.predict_proba(PLACES).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
+def test_softmax_spends_what_was_asked_and_predicts(relation: str) -> None:
+    purse = Purse()
+    model = LogisticRegression(epsilon=1, **FOUR, relation=relation, session=purse)
+    model.fit(Watched(PLACES, purse), Watched(CODES, purse))
+    assert len(purse.charges) == 1
+    assert model.privacy_spent_.epsilon == 1
+    assert (model.predict(PLACES) == CODES).mean() > 0.7
+
+
+def test_softmax_of_people_and_of_weighted_rows() -> None:
+    ids = np.arange(6000) // 3
+    by_person = LogisticRegression(epsilon=2, **FOUR).fit(PLACES, CODES, unit=ids, max_rows=3)
+    assert (by_person.predict(PLACES) == CODES).mean() > 0.7
+    assert by_person._most_slots(4) == 8
+    wrong, twice = np.concatenate([CODES, (CODES + 1) % 4]), np.concatenate([PLACES, PLACES])
+    weighted = LogisticRegression(epsilon=2, **FOUR, weight_bounds=(0, 2), class_weight={0: 2})
+    weighted.fit(twice, wrong, np.repeat([2.0, 0.0], 6000))
+    assert (weighted.predict(PLACES) == CODES).mean() > 0.7
+
+
+def test_softmax_tells_no_intervals_and_keeps_no_budget_for_them() -> None:
+    model = LogisticRegression(epsilon=1, **FOUR)
+    table = model._table(PLACES, CODES)
+    asked, spared = (LogisticRegression(epsilon=1, **FOUR, inference=flag) for flag in (True, False))
+    for one in (asked, spared):
+        one.n_features_in_ = 3
+    assert asked._plan(table, 4, weighted=False) == spared._plan(table, 4, weighted=False)
+    model.fit(PLACES, CODES)
+    with pytest.raises(Refused, match="softmax"):
+        model.intervals_()
+    assert "No intervals" in str(model.summary())
+
+
+@pytest.mark.parametrize("wrong", [{"multi_class": "multinomial"}, {"method": "newton"}])
+def test_softmax_by_another_name_or_method_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        LogisticRegression(epsilon=1, **(FOUR | wrong)).fit(PLACES, CODES)
+
+
+def test_softmax_with_too_many_coefficients_is_refused_before_it_is_charged() -> None:
+    purse = Purse()
+    with pytest.raises(InvalidParameter):
+        LogisticRegression(epsilon=1, **FOUR, session=purse).fit(np.zeros((5, 1100)), np.arange(5) % 4)
+    assert not purse.charges
+
+
+def test_softmax_is_the_default_where_no_intervals_are_asked_for() -> None:
+    known = {name: value for name, value in FOUR.items() if name != "multi_class"}
+    found = {
+        flag: LogisticRegression(epsilon=1, **known, inference=flag).fit(PLACES, CODES).method_
+        for flag in (True, False)
+    }
+    assert found == {True: "objective", False: "softmax"}
+    assert (
+        LogisticRegression(epsilon=1, **known, inference=False, method="newton").fit(PLACES, CODES).method_ == "newton"
+    )
+    two = LogisticRegression(epsilon=1, **(known | {"classes": [0, 1]}), inference=False)
+    assert two.fit(PLACES, CODES % 2).method_ == "objective"

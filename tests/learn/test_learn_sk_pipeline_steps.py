@@ -164,7 +164,11 @@ def test_what_somebody_else_calls_a_session_pays_for_nothing(paid: bool) -> None
     ("bag", "inner"),
     [
         (BaggingClassifier, bayes(None)),
-        (BaggingRegressor, LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))),
+        # Rows that are drawn are told by weights, where an estimator takes these.
+        (
+            BaggingRegressor,
+            LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1), weight_bounds=(0, 1)),
+        ),
     ],
 )
 def test_rows_that_are_drawn_several_times_are_refused(bag: Any, inner: Any) -> None:
@@ -405,5 +409,5 @@ def test_bounds_that_a_column_transformer_loses_are_asked_for_with_a_pair_that_d
 
 def test_a_gap_without_a_session_names_the_imputer_that_is_taken() -> None:
     line = LinearRegression(epsilon=1, delta=1e-6, bounds=(0, 1), target_bounds=(0, 1))
-    with pytest.raises(ValueError, match=r'NaN.*SimpleImputer\(strategy="constant", fill_value=…, keep_empty_features'):
+    with pytest.raises(ValueError, match=r'NaN.*Imputer\(bounds=….*SimpleImputer with strategy="constant"'):
         line.fit(np.array([[np.nan], [1.0]]), np.ones(2))

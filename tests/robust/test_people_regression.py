@@ -18,7 +18,7 @@ from discreet.robust.least_squares import ResidualSquares
 from discreet.robust.noisy_moments import exact_moments
 from discreet.robust.regression_design import HALF, RegressionColumns
 from discreet.robust.regressions import PrivateRegression
-from discreet.robust.reweighting import EACH_ROW, SharedWeights, _over_root
+from discreet.robust.reweighting import EACH_ROW, SharedWeights, _times_root
 from discreet.robust.tukey_em import block_fits
 
 RADIUS = 12
@@ -72,7 +72,7 @@ def test_one_unit_more_or_less_changes_nothing_of_the_others() -> None:
 
 def test_dividing_by_a_root_is_exact_toward_zero_for_all_small_numbers() -> None:
     steps, many = np.meshgrid(np.arange(-300, 301), np.arange(1, 60))
-    found = _over_root(steps, many)
+    found = _times_root(steps, many)
     assert (found * found * many <= steps * steps).all()
     assert ((np.abs(found) + 1) ** 2 * many > steps * steps).all()
     assert (found * steps >= 0).all()

@@ -23,7 +23,7 @@ from discreet.robust.functionals import quantile
 from discreet.robust.least_squares import check_rows, coefficients_release
 from discreet.robust.noisy_moments import Moments, NoisyMoments, exact_moments
 from discreet.robust.regression_design import Design, Integers, Records
-from discreet.robust.reweighting import Lens, bounded
+from discreet.robust.reweighting import Lens, bounded, refuse_weights
 
 __all__ = ["AdaSSP"]
 
@@ -103,6 +103,7 @@ class AdaSSP:
 
     def release(self, records: Records) -> Release[tuple[Fraction, ...]]:
         """Fit with noise; the intercept comes first, in the units of the data."""
+        refuse_weights(records)
         rows = self.design.rows(records)
         check_rows(rows, self.public_rows)
         radius = self.design.dimension**0.5

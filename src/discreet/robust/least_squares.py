@@ -338,8 +338,8 @@ class NoisyStatistics:
     """Fit a linear model from X'X and X'y with Gaussian noise.
 
     Guarantee   Gaussian privacy with the mu of `noise`: both moments are one release with one joint sensitivity.
-    Theorem     See `Moments`, and `SharedWeights` where units have several records. Solving afterwards is free, and
-                so is shrinking by how noisy the moments are. [DRS22, Wan18]
+    Theorem     See `Moments`, and `SharedWeights` where units have several records or records have weights. Solving
+                afterwards is free, and so is shrinking by how noisy the moments are. [DRS22, Wan18]
     Utility     noise of about d / mu on X'X and X'y, in the frame in which the bounds are -1 and 1.
 
     Args:

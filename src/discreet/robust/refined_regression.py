@@ -55,7 +55,8 @@ class RefinedRegression:
     Guarantee   Gaussian privacy with the mu of `noise`, for all rounds together.
     Theorem     Every round releases moments or counts of rows whose bounds follow from public numbers and from earlier
                 rounds; the squares of their mu add up, also when a round depends on the ones before. [DRS22]
-                Where units have several records, these share one weight; see `SharedWeights`.
+                Where units have several records, these share one weight, and records may weigh less than the
+                heaviest; see `SharedWeights`.
     Utility     an error of about d reach / (mu n) in the predictions, where `reach` is the size of residuals. Rows and
                 residuals that are shortened pull less than they do in ordinary least squares.
 
@@ -163,7 +164,8 @@ class RefinedRegression:
         seen = Seen(lens, radius, 1.0, first.measure(*near))
         # The first coordinate is 1 in every row, so its square counts them, or the units that share them.
         counted = max(float(seen.measured.gram[0, 0]) * radius**2, 1.0)
-        count = float(self.public_rows) if self.public_rows is not None else counted
+        known = self.public_rows if shares.weights is None else None
+        count = counted if known is None else float(known)
         for moments in rest:
             lens = self._closer(seen, count)
             coordinates, residuals = lens.look(rows)

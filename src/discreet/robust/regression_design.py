@@ -46,10 +46,11 @@ Integers: TypeAlias = NDArray[np.int64]
 @final
 @dataclass(frozen=True, slots=True)
 class RegressionColumns:
-    """Records by columns, the response last, and whose each is where units have several. It never prints them."""
+    """Records by columns, the response last; whose each is where units have several, and weights. Never printed."""
 
     columns: Sequence[Data] = field(repr=False)
     units: Integers | None = field(default=None, repr=False)  # numbers from 0 on
+    weights: Integers | None = field(default=None, repr=False)  # shares of the heaviest, in steps of 1 / HALF
 
     def __len__(self) -> int:
         return len(self.columns[0])

@@ -7,17 +7,32 @@ on where in the table it stands or on who stands beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from fractions import Fraction
+from typing import Any, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter, Refused
+from discreet.exact import exact
+from discreet.formatting import exponent
+from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.vector_mean import clip_to_ball
 from discreet.privacy.relation import Relation
-from discreet.robust.regression_design import HALF, Records, RegressionColumns
+from discreet.robust.regression_design import HALF, Records, RegressionColumns, centred
+from discreet.schema.columns import pair_of
 
-__all__ = ["EACH_ROW", "Lens", "SharedWeights", "bounded", "lengths", "shares_of"]
+__all__ = [
+    "EACH_ROW",
+    "Lens",
+    "SharedWeights",
+    "bounded",
+    "lengths",
+    "refuse_weights",
+    "shares_of",
+    "weight_grid",
+    "weight_shares",
+]
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -74,28 +89,56 @@ def bounded(
     return clip_to_ball(near, steps), np.rint(kept).astype(np.int64)
 
 
-# --- shares: The rows of one unit share the weight of one row. ---
+# --- shares: The rows of one unit share the weight of one row, and a row may weigh less than the heaviest. ---
+
+
+def weight_grid(weight_bounds: Any) -> Grid:
+    """Read the declared bounds (0, high) of weights; a high that no grid has is rounded up to nine digits."""
+    if weight_bounds is None:
+        raise Refused(
+            "weights of rows need weight_bounds=(0, high)",
+            reason="a row may weigh as much as it likes, unless its weight is clamped to bounds that are public",
+            way_out="declare the largest weight there may be; heavier rows count as much as that",
+        )
+    low, high = (exact(end, name="weight_bounds") for end in pair_of(weight_bounds, name="weight_bounds"))
+    if low != 0 or high <= 0:
+        raise InvalidParameter("weight_bounds must be (0, high): a row that weighs nothing must be able to")
+    step = Fraction(10) ** (exponent(high) - 9)
+    return Grid.between(0, (high / step).__ceil__() * step)
+
+
+def weight_shares(grid: Grid, column: Any) -> Integers:
+    """Return the weight of each row as a share of the heaviest, from 0 to HALF. This is private."""
+    found: Integers = (centred(grid, column) + HALF) // 2
+    return found
 
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedWeights:
-    """Whose each row is; each of the m rows of a unit weighs 1 / m. Without units, each row weighs 1.
+    """What each row weighs: a share s of the heaviest weight, and 1 / m of that for each of the m rows of a unit.
 
-    Theorem     A row and its residual are divided by sqrt(m), toward zero, so that the squares of those of one unit
-                add up to at most those of one row: sums of x x' and x r over a unit are no longer than those of one
-                row, however many rows it has. One unit more or less moves every such sum as one row does. What is
-                counted is counted in the first row of each unit, which depends on its own rows alone.
+    Theorem     A row and its residual are multiplied by sqrt(s / m), toward zero, so that the squares of those of one
+                unit add up to at most those of one row: sums of x x' and x r over a unit are no longer than those of
+                one row, however many rows it has, and a row stays in its ball. One unit more or less, or a row
+                replaced, moves every such sum as rows without weights do. What is counted is counted in the first row
+                of each unit, which depends on its own rows alone.
     """
 
     units: Integers | None = field(default=None, repr=False)
+    weights: Integers | None = field(default=None, repr=False)  # from 0 to HALF
 
     def divided(self, rows: Integers, residuals: Integers) -> tuple[Integers, Integers]:
         """Share out rows and residuals of whole steps. This is private."""
-        if self.units is None:
+        if self.units is None and self.weights is None:
             return rows, residuals
-        many = np.bincount(self.units)[self.units]
-        return _over_root(rows, many[:, None]), _over_root(residuals, many)
+        many = np.ones(len(rows), np.int64) if self.units is None else np.bincount(self.units)[self.units]
+        if self.weights is None:
+            return _times_root(rows, many[:, None]), _times_root(residuals, many)
+        return (
+            _times_root(rows, many[:, None] * HALF, self.weights[:, None]),
+            _times_root(residuals, many * HALF, self.weights),
+        )
 
     def count(self, rows: int) -> int:
         """Return how many units there are, of so many rows. This is private."""
@@ -106,7 +149,9 @@ class SharedWeights:
         return values if self.units is None else values[self.units]
 
     def first(self, values: Floats) -> Floats:
-        """Return the values of one row of each unit. This is private."""
+        """Return the values of one row of each unit; those of rows that weigh nothing are zero. This is private."""
+        if self.weights is not None:
+            values = np.where(self.weights > 0, values, 0.0)
         return values if self.units is None else values[np.unique(self.units, return_index=True)[1]]
 
     def scores(self, rows: Integers, residuals: Integers) -> Integers | None:
@@ -122,20 +167,34 @@ EACH_ROW = SharedWeights()
 
 
 def shares_of(records: Records, relation: Relation) -> SharedWeights:
-    """Return who shares a weight; refused where that is not proven."""
-    if not isinstance(records, RegressionColumns) or records.units is None:
+    """Return who shares a weight, and what rows weigh; refused where that is not proven."""
+    if not isinstance(records, RegressionColumns) or (records.units is None and records.weights is None):
         return EACH_ROW
-    if relation is not Relation.ADD_REMOVE:
+    units, weights = records.units, records.weights
+    if units is not None and relation is not Relation.ADD_REMOVE:
         raise Refused("units with several records are protected under add-remove", way_out='say relation="add-remove"')
-    if len(records.units) != len(records) or (len(records) and int(records.units.min()) < 0):
+    if units is not None and (len(units) != len(records) or (len(records) and int(units.min()) < 0)):
         raise InvalidParameter("there must be the number of a unit, from 0 on, for each record")
-    return SharedWeights(records.units)
+    if weights is not None and len(weights) != len(records):
+        raise InvalidParameter("there must be a weight for each record")
+    # Whoever made them, none is heavier than the heaviest that noise is for.
+    return SharedWeights(units, None if weights is None else np.clip(weights, 0, HALF))
 
 
-def _over_root(steps: Integers, many: Integers) -> Integers:
-    """Divide by the root of `many`, toward zero: floor(sqrt(a^2 / m)) = floor(sqrt(floor(a^2 / m))).
+def refuse_weights(records: Records) -> None:
+    """Raise where records have weights and the mechanism has no proof for them."""
+    if isinstance(records, RegressionColumns) and records.weights is not None:
+        raise Refused(
+            "this fit takes no weights of records",
+            way_out='fit with method="refined" or "noisy_statistics", whose sums are proven with them',
+        )
 
-    The root of a whole number below 2^52 is a float that is rounded correctly, and so reaches no next whole number.
+
+def _times_root(steps: Integers, many: Integers, weights: Integers | int = 1) -> Integers:
+    """Multiply by the root of w / m, toward zero: floor(sqrt(a^2 w / m)) = floor(sqrt(floor(a^2 w / m))).
+
+    Steps are at most 2^15 and weights 2^20, so a^2 w is at most 2^50; the root of a whole number below 2^52 is a float
+    that is rounded correctly, and so reaches no next whole number.
     """
-    size: Integers = np.floor(np.sqrt(steps * steps // many)).astype(np.int64)
+    size: Integers = np.floor(np.sqrt(steps * steps * weights // many)).astype(np.int64)
     return np.sign(steps) * size

@@ -28,7 +28,7 @@ from discreet.privacy.payer import Payer, paid
 from discreet.privacy.relation import Relation, read_relation
 from discreet.robust.least_squares import labels
 from discreet.robust.regression_design import Design, Records
-from discreet.robust.reweighting import shares_of
+from discreet.robust.reweighting import refuse_weights, shares_of
 
 if TYPE_CHECKING:
     from flint import arb
@@ -132,6 +132,7 @@ class TukeyRegression:
         self, records: Records, *, session: Payer | None = None
     ) -> Release[tuple[Fraction, ...]] | Release[NoAnswer]:
         """Fit, or decline to; the intercept comes first, in the units of the data."""
+        refuse_weights(records)
         with paid(session, self, purpose="regression by many fits"):
             shares, rows = shares_of(records, self.relation), self.design.rows(records)
             blocks = np.asarray(noise.uniform(self.blocks, size=shares.count(len(rows))))

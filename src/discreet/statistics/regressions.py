@@ -26,6 +26,7 @@ from discreet.robust.least_squares import NoisyStatistics
 from discreet.robust.named_bounds import bounds_in_order
 from discreet.robust.refined_regression import RefinedRegression
 from discreet.robust.regression_design import Design, Records, RegressionColumns, record_columns
+from discreet.robust.reweighting import weight_grid, weight_shares
 from discreet.robust.tukey_em import TukeyRegression
 from discreet.schema.columns import Bounds
 from discreet.statistics.budget_and_payment import grid_from, noise_from, paid_for, quoted
@@ -58,6 +59,8 @@ def regression(
     delta: Number | None = None,
     rho: Number | None = None,
     method: Method = "auto",
+    weights: Any = None,
+    weight_bounds: Bounds | None = None,
     public_rows: int | None = None,
     allow_large_delta: bool = False,
     unit: Any = None,
@@ -83,6 +86,10 @@ def regression(
         delta: The delta that goes with epsilon.
         rho: What to spend of zero-concentrated privacy, instead of epsilon; not for "tukey".
         method: How to fit: "auto", "refined", "noisy_statistics", "adassp" or "tukey".
+        weights: The private weight of each row, such as that of a survey; for "auto", "refined" and
+            "noisy_statistics". All rows weigh the same if not said.
+        weight_bounds: The public bounds (0, high) that weights are clamped to. Noise is that of rows that all weigh
+            `high`, so declare no more than is needed.
         public_rows: The public number of rows, against which delta is checked.
         allow_large_delta: Whether a delta of 1 / (number of people) or more is accepted.
         unit: The private id of each row's unit, as in `unit=table["patient"]`: all rows of one are protected together.
@@ -94,7 +101,8 @@ def regression(
         The intercept and one coefficient for each feature; or no answer, where "tukey" declines.
 
     Raises:
-        Refused: If there are no bounds: they must not be read from the data.
+        Refused: If there are no bounds, of columns or of weights: they must not be read from the data; or if the
+            method takes no weights.
         InvalidParameter: If bounds or budget are out of range.
         BudgetExceeded: If `session` cannot pay; nothing is read.
 
@@ -111,6 +119,8 @@ def regression(
     whom = unit_rows(unit, max_rows, relation)
     design = _design(bounds_in_order(x_bounds, column_names(X), parameter="x_bounds"), y_bounds)
     read = _reader(X, y)
+    if weights is not None:
+        read = _weighted_reader(X, y, weights, weight_bounds, method, len(design.grids))
     size = rows_if_public(X, relation)
     people = declared_rows(public_rows, size)
     mechanism: Regression
@@ -138,10 +148,13 @@ def _of_units(
     account = "row" if session is None else whom.account  # Where nobody pays, nobody asks for a name.
     noun = getattr(getattr(session, "unit", None), "noun", whom.noun)
     with paid(session, Price(event, mechanism.relation), purpose="regression", unit=account):
-        columns = [column_of(column) for column in record_columns(read(), len(mechanism.design.grids))]
+        records = read()
+        columns = [column_of(column) for column in record_columns(records, len(mechanism.design.grids))]
         kept = whom.kept(len(columns[0])) if divides else whom.filled(len(columns[0]))
         units = unit_codes(taken(whom.ids(), kept))
-        released = mechanism.release(RegressionColumns([taken(column, kept) for column in columns], units))
+        weights = records.weights if isinstance(records, RegressionColumns) else None
+        counted = [taken(column, kept) for column in columns]
+        released = mechanism.release(RegressionColumns(counted, units, None if weights is None else weights[kept]))
         return replace(released, event=event, unit=noun, max_rows=whom.max_rows)
 
 
@@ -206,6 +219,23 @@ def _reader(X: Any, y: Any) -> Callable[[], Records]:
         f"X must be a two-dimensional array, a table of pandas, polars or Arrow, or a list of rows, "
         f"not {type(X).__name__}"
     )
+
+
+def _weighted_reader(
+    X: Any, y: Any, weights: Any, weight_bounds: Bounds | None, method: str, width: int
+) -> Callable[[], RegressionColumns]:
+    """Return what reads the table and the weights of its rows later, clamped to their bounds."""
+    if method not in ("auto", "refined", "noisy_statistics"):
+        raise Refused(
+            f"method={method!r} takes no weights of rows",
+            way_out='fit with method="refined" or "noisy_statistics", whose sums are proven with them',
+        )
+    grid, read, weigh = weight_grid(weight_bounds), _reader(X, y), reader_for(weights)
+
+    def records() -> RegressionColumns:
+        return RegressionColumns(record_columns(read(), width), weights=weight_shares(grid, weigh(weights)))
+
+    return records
 
 
 def _joined(rows: Sequence[Any], responses: list[object]) -> list[Any]:

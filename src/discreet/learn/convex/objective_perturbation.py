@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from math import comb, isqrt
-from typing import TYPE_CHECKING, Final, TypeAlias, final
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,7 @@ from discreet import noise
 from discreet.balls import bounds
 from discreet.errors import InvalidParameter
 from discreet.exact import nonnegative, positive, positive_integer
-from discreet.learn.convex.logistic_gradient import (
-    FINE,
-    PIECE,
-    RADIUS,
-    STEEPEST,
-    TOP,
-    Labelled,
-    gradient,
-    gradient_slowly,
-    pieces,
-    slopes_at,
-)
+from discreet.learn.convex.logistic_gradient import FINE, LARGEST, STEEPEST, WEIGHT
 from discreet.mechanisms.parameters import read_share, settle
 from discreet.noise.limits import check_noise_variance, finest_radius
 from discreet.privacy import events
@@ -37,7 +26,34 @@ from discreet.privacy.relation import Relation, read_relation
 if TYPE_CHECKING:
     from flint import arb
 
-__all__ = ["Calibration", "LogisticProblem", "ObjectivePerturbation", "delta_bound", "minimum", "ridge_for"]
+__all__ = [
+    "LOGISTIC_ROW",
+    "Calibration",
+    "LogisticProblem",
+    "Losses",
+    "ObjectivePerturbation",
+    "RowLoss",
+    "delta_bound",
+    "minimum",
+    "ridge_for",
+]
+
+
+class Losses(Protocol):
+    """The losses of private rows, as a search for their minimum sees them."""
+
+    def gradient(self, place: list[int], fine: int) -> tuple[int, ...]:
+        """Return the gradient at place * 2^-fine, in units of 2^-(fine + 62)."""
+
+    def doubt(self, fine: int) -> int:
+        """Return how far, in l2, that may be from the gradient that the proof is about, in the same units."""
+
+    def curvature(self, place: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return about the second derivative at place * 2^-42."""
+
+    def smooth(self, place: NDArray[np.float64]) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+        """Return about the loss and its first and second derivatives."""
+
 
 # --- objective ---
 # Objective perturbation: a random slope is added to the loss, and the minimum is told, nearly exactly.
@@ -72,6 +88,8 @@ class ObjectivePerturbation:
     ridge: Fraction  # in units of the squared longest row
     output_mu_squared: Fraction
     rows: int = _PREPARED  # how many rows are prepared for: more make the search slow, not wrong
+    steepest: Fraction = STEEPEST  # second derivative of one row, in any direction
+    row_doubt: Fraction = Fraction(0)  # how far the gradient of one row may be from what is computed
 
     def __post_init__(self) -> None:
         settle(
@@ -94,9 +112,12 @@ class ObjectivePerturbation:
 
     @property
     def tolerance(self) -> Fraction:
-        """How long the gradient may be where the search ends: twice what the nearest point of the grid may have."""
+        """How long the gradient may be where the search ends: twice what the nearest point of the grid may have.
+
+        What the computed gradient may be off counts twice: at that point, and in its certificate.
+        """
         root = Fraction(isqrt(self.dimension << 20) + 1, 1 << 10)
-        return (self.rows * STEEPEST + self.ridge) * root / (1 << FINE)
+        return (self.rows * self.steepest + self.ridge) * root / (1 << FINE) + 2 * self.rows * self.row_doubt
 
     @property
     def bits(self) -> int:
@@ -122,14 +143,14 @@ class ObjectivePerturbation:
         apart = 2 * self.reach * (1 << FINE) + isqrt(self.dimension) + 1
         return apart**2 / self.output_mu_squared
 
-    def release(self, data: Labelled) -> tuple[Fraction, ...]:
+    def release(self, data: Losses) -> tuple[Fraction, ...]:
         """Draw a slope, search, and tell the end of the search with noise."""
         slope = noise.rounded_gaussian(size=self.dimension, variance=self.slope_variance)
         place = self.search(data, slope.tolist())
         drawn = noise.rounded_gaussian(size=self.dimension, variance=self.output_variance)
         return tuple(Fraction(at + extra, 1 << FINE) for at, extra in zip(place, drawn.tolist(), strict=True))
 
-    def search(self, data: Labelled, slope: list[int]) -> list[int]:
+    def search(self, data: Losses, slope: list[int]) -> list[int]:
         """Return where the search ends for a slope, in steps of 2^-42. This is private."""
         allowed = int(self.tolerance * (1 << UNIT))
         whole = tuple(part << (UNIT - self.bits) for part in slope)
@@ -143,14 +164,12 @@ class ObjectivePerturbation:
 
 Floats: TypeAlias = NDArray[np.float64]
 
-UNIT: Final = 2 * FINE  # Gradients are whole numbers of 2^-84.
+UNIT: Final = 2 * FINE + WEIGHT  # Gradients are whole numbers of 2^-104.
 _STEPS: Final = 100
-_LARGEST: Final = (1 << 62) - 1
 _FINER: Final = 20  # Bits.
 _SHARE: Final = 32  # Bits of a share of a move.
 _ONE: Final = 1 << _SHARE
 _HALVINGS: Final = 64
-_BLOCK: Final = 1 << 16  # Rows.
 
 
 @final
@@ -159,23 +178,24 @@ class LogisticProblem:
     """sum of losses + ridge |theta|^2 / 2 + slope theta, with numbers that are exact."""
 
     ridge: int  # in units of 2^-42
-    slope: tuple[int, ...]  # in units of 2^-84
-    tolerance: int  # l2 norm of the gradient, in units of 2^-84
+    slope: tuple[int, ...]  # in units of 2^-104
+    tolerance: int  # l2 norm of the gradient, in units of 2^-104
 
-    def derivative(self, data: Labelled, place: list[int], fine: int = FINE) -> list[int]:
-        """Return the gradient of the whole at place * 2^-fine, in units of 2^-(fine + 42). This is private."""
-        quick = fine == FINE and max(map(abs, place), default=0) < _LARGEST
-        losses = gradient(data, np.array(place, dtype=np.int64)) if quick else gradient_slowly(data, place, fine)
-        shift = fine - FINE
+    def derivative(self, data: Losses, place: list[int], fine: int = FINE) -> list[int]:
+        """Return the gradient of the whole at place * 2^-fine, in units of 2^-(fine + 62). This is private."""
+        losses, shift = data.gradient(place, fine), fine - FINE
         return [
-            loss + self.ridge * at + (slope << shift) for loss, at, slope in zip(losses, place, self.slope, strict=True)
+            loss + (self.ridge * at << WEIGHT) + (slope << shift)
+            for loss, at, slope in zip(losses, place, self.slope, strict=True)
         ]
 
-    def certifies(self, derivative: list[int], fine: int = FINE) -> bool:
-        return sum(part * part for part in derivative) <= (self.tolerance << (fine - FINE)) ** 2
+    def certifies(self, derivative: list[int], fine: int = FINE, doubt: int = 0) -> bool:
+        """Tell whether a gradient that may be off by `doubt` is no longer than the tolerance, whatever it is."""
+        allowed = (self.tolerance << (fine - FINE)) - doubt
+        return allowed >= 0 and sum(part * part for part in derivative) <= allowed**2
 
 
-def minimum(problem: LogisticProblem, data: Labelled) -> tuple[list[int], int]:
+def minimum(problem: LogisticProblem, data: Losses) -> tuple[list[int], int]:
     """Return coefficients and the bits of their step, where the exact gradient is no longer than the tolerance.
 
     Floats only propose; each proposal is judged by the exact gradient. If the step of 2^-42 is too coarse, as it is for
@@ -188,7 +208,7 @@ def minimum(problem: LogisticProblem, data: Labelled) -> tuple[list[int], int]:
     while True:
         for _ in range(_STEPS):
             derivative = problem.derivative(data, place, fine)
-            if problem.certifies(derivative, fine):
+            if problem.certifies(derivative, fine, data.doubt(fine)):
                 return place, fine
             before, place = place, _nearer(problem, data, place, derivative, fine)
             if place == before:
@@ -196,13 +216,13 @@ def minimum(problem: LogisticProblem, data: Labelled) -> tuple[list[int], int]:
         place, fine = [at << _FINER for at in place], fine + _FINER
 
 
-def _nearer(problem: LogisticProblem, data: Labelled, place: list[int], derivative: list[int], fine: int) -> list[int]:
+def _nearer(problem: LogisticProblem, data: Losses, place: list[int], derivative: list[int], fine: int) -> list[int]:
     """Go along Newton's direction until the loss, on that line, falls at most half as steeply, and not beyond its end.
 
     The curve has pieces, some of them flat, and on the next one the second derivative may be many times that of this
     one or none at all: a full step may go too far or not far enough, over and over.
     """
-    size = np.array([float(part) * 2.0 ** -(FINE + fine) for part in derivative])
+    size = np.array([float(part) * 2.0 ** (FINE - UNIT - fine) for part in derivative])
     move = np.linalg.solve(_curvature(problem, data, [at >> (fine - FINE) for at in place]), size)
     way = [-round(float(part) * 2.0**fine) for part in move]
     steepness = -sum(a * b for a, b in zip(derivative, way, strict=True))
@@ -212,7 +232,7 @@ def _nearer(problem: LogisticProblem, data: Labelled, place: list[int], derivati
         point = [at + (part * share >> _SHARE) for at, part in zip(place, way, strict=True)]
         there = problem.derivative(data, point, fine)
         rise = sum(a * b for a, b in zip(there, way, strict=True))
-        if problem.certifies(there, fine) or -steepness <= 2 * rise <= 0:
+        if problem.certifies(there, fine, data.doubt(fine)) or -steepness <= 2 * rise <= 0:
             return point
         if rise < 0:
             low, reached = share, point
@@ -222,42 +242,35 @@ def _nearer(problem: LogisticProblem, data: Labelled, place: list[int], derivati
     return reached
 
 
-def _curvature(problem: LogisticProblem, data: Labelled, place: list[int]) -> Floats:
-    """Return the second derivative on the pieces where the margins are, in floats. This is private."""
-    near = np.array([min(max(at, -_LARGEST), _LARGEST) for at in place], dtype=np.int64)
-    total = problem.ridge * 2.0**-FINE * np.eye(len(place))
-    for start in range(0, len(data.rows), _BLOCK):
-        rows = data.rows[start : start + _BLOCK].astype(np.float64)
-        slopes = slopes_at(pieces(rows, near)[0]) * 2.0 ** (PIECE - TOP)
-        total += (rows * slopes[:, None]).T @ rows / RADIUS**2
-    return total
+def _curvature(problem: LogisticProblem, data: Losses, place: list[int]) -> Floats:
+    """Return the second derivative of the whole, in floats. This is private."""
+    near = np.array([min(max(at, -LARGEST), LARGEST) for at in place], dtype=np.int64)
+    return data.curvature(near) + problem.ridge * 2.0**-FINE * np.eye(len(place))
 
 
-def _by_floats(problem: LogisticProblem, data: Labelled) -> Floats:
-    """Take Newton steps on the smooth curve, shortened until the loss falls."""
-    rows, labels = data.rows / RADIUS, data.labels.astype(np.float64)
+def _by_floats(problem: LogisticProblem, data: Losses) -> Floats:
+    """Take Newton steps on the smooth loss, shortened until it falls."""
     ridge = problem.ridge * 2.0**-FINE
     slope = np.array([float(part) for part in problem.slope]) * 2.0**-UNIT
-    place = np.zeros(rows.shape[1])
+    place = np.zeros(len(slope))
+
+    def look(at: Floats) -> tuple[float, Floats, Floats]:
+        value, down, curvature = data.smooth(at)
+        whole = value + ridge * float(at @ at) / 2 + float(slope @ at)
+        return whole, down + ridge * at + slope, curvature + ridge * np.eye(len(at))
+
+    value, down, curvature = look(place)
     for _ in range(_STEPS):
-        chances, value = _look(rows, labels, ridge, slope, place)
-        down = rows.T @ (chances - labels) + ridge * place + slope
-        curvature = (rows * (chances * (1 - chances))[:, None]).T @ rows + ridge * np.eye(len(place))
         move = np.linalg.solve(curvature, down)
         gain, length = float(down @ move), 1.0
         if gain <= 1e-13 * (1 + abs(value)):
             break
-        while length > 1e-6 and _look(rows, labels, ridge, slope, place - length * move)[1] > value - length * gain / 4:
+        there = look(place - move)
+        while length > 1e-6 and there[0] > value - length * gain / 4:
             length /= 2
-        place = place - length * move
+            there = look(place - length * move)
+        place, (value, down, curvature) = place - length * move, there
     return place
-
-
-def _look(rows: Floats, labels: Floats, ridge: float, slope: Floats, place: Floats) -> tuple[Floats, float]:
-    margins = np.clip(rows @ place, -700.0, 700.0)
-    losses = np.logaddexp(0.0, margins) - labels * margins
-    value = float(losses.sum() + ridge * (place @ place) / 2 + slope @ place)
-    return 1 / (1 + np.exp(-margins)), value
 
 
 # --- calibration: What minima with a random slope and noisy sums spend together, and how much noise a budget needs. ---
@@ -295,12 +308,37 @@ def _look(rows: Floats, labels: Floats, ridge: float, slope: Floats, place: Floa
 # next to the ridge, multiply the Jacobian by at most (1 + steepest / (r ridge))^r < exp(steepest / ridge), by the
 # inequality of arithmetic and geometric means. So kappa = steepest / ridge, whatever k is.
 #
+# **More than one number a row.** A loss may depend on several margins: that of softmax on one for each class. Let the
+# gradient of a row lie in a polytope with the corner zero and `ends` others, each at most `squared_length` long when
+# squared; which polytope it is, the row fixes. The loss is convex in the point of it, so there is one Gaussian loss for
+# each corner: j slots that move have ends^j choices. Let the second derivative of a row have at most `rank` eigenvalues
+# and the trace `trace`: as above, it multiplies the Jacobian by at most (1 + trace / (rank ridge))^rank.
+#
 # [KST12, RKW23, DRS22] have the parts; the corners are derived here, and compared with numbers on small worlds.
 
 
 _SCALE_HALVINGS = 24
 _COARSE = 1 << 40  # Of fractions that only set the size of noise.
 _DIFFERENT = 1 << 9  # Squares of corners that are told apart.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowLoss:
+    """What is known of the loss of every row: where its gradient lies, and how curved it is. All of it is public."""
+
+    ends: int = 1  # corners of the polytope of gradients, but for zero
+    squared_length: int = 1  # of each corner, at most, in units of the squared longest row
+    rank: int = 1  # eigenvalues of the second derivative, at most
+    trace: Fraction = STEEPEST  # of these, at most
+
+    def __post_init__(self) -> None:
+        for name in ("ends", "squared_length", "rank"):
+            settle(self, **{name: positive_integer(getattr(self, name), name=name)})
+        settle(self, trace=positive(self.trace, name="trace"))
+
+
+LOGISTIC_ROW: Final = RowLoss()
 
 
 def delta_bound(
@@ -312,35 +350,43 @@ def delta_bound(
     problems: int,
     relation: Relation,
     slots: int = 1,
+    ends: int = 1,
 ) -> Fraction:
     """Return a delta that all releases together keep at `epsilon`, rounded up.
 
-    `sums` is the total mu^2 of the noisy sums, under the relation; `each` is 1 / sigma^2 of each problem, and `kappa`
-    what its Jacobian costs. One row is added, or one person that fills so many `slots`, of which each weighs 1 / slots.
+    `sums` is the total mu^2 of the noisy sums, under the relation; `each` is the squared length of the longest gradient
+    over sigma^2, of each problem, and `kappa` what its Jacobian costs. Gradients have so many corners, or `ends`,
+    beside zero. One row is added, or one person that fills so many `slots`, of which each weighs 1 / slots.
     """
     left = epsilon - problems * kappa
     if left <= 0:
         return Fraction(1)
     total: arb | int = 0
-    for weight, squares in _corners(problems, relation) if slots == 1 else _unit_corners(problems, relation, slots):
+    one = slots == 1
+    for weight, squares in (
+        _corners(problems, relation, ends) if one else _unit_corners(problems, relation, slots, ends)
+    ):
         mu_squared = sums + squares * each
         if mu_squared:
             total += weight * profile(mu_squared, left)
     return Fraction(0) if isinstance(total, int) else min(bounds(total)[1], Fraction(1))
 
 
-def _corners(problems: int, relation: Relation) -> list[tuple[int, Fraction]]:
+def _corners(problems: int, relation: Relation, ends: int) -> list[tuple[int, Fraction]]:
     """List how many choices of corners there are, by the sum of squares of what they move."""
     if relation is Relation.ADD_REMOVE:
-        return [(comb(problems, moved), Fraction(moved)) for moved in range(problems + 1)]
+        return [(comb(problems, moved) * ends**moved, Fraction(moved)) for moved in range(problems + 1)]
     return [
-        (comb(problems, once) * comb(problems - once, twice) << once, Fraction(once + 4 * twice))
+        (
+            comb(problems, once) * comb(problems - once, twice) * (2 * ends) ** once * ends ** (2 * twice),
+            Fraction(once + 4 * twice),
+        )
         for once in range(problems + 1)
         for twice in range(problems - once + 1)
     ]
 
 
-def _unit_corners(problems: int, relation: Relation, slots: int) -> list[tuple[int, Fraction]]:
+def _unit_corners(problems: int, relation: Relation, slots: int, ends: int) -> list[tuple[int, Fraction]]:
     """List the same for one person that fills slots, with squares rounded up to so many different ones."""
     if relation is not Relation.ADD_REMOVE:
         raise InvalidParameter("people with several rows are protected under add-remove")
@@ -349,7 +395,7 @@ def _unit_corners(problems: int, relation: Relation, slots: int) -> list[tuple[i
         wider: dict[int, int] = {}
         for (squares, weight), moved in product(found.items(), range(slots + 1)):
             total = squares + moved**2
-            wider[total] = wider.get(total, 0) + weight * comb(slots, moved)
+            wider[total] = wider.get(total, 0) + weight * comb(slots, moved) * ends**moved
         found = wider
     step = -(-problems * slots**2 // _DIFFERENT)
     rounded: dict[int, int] = {}
@@ -359,12 +405,14 @@ def _unit_corners(problems: int, relation: Relation, slots: int) -> list[tuple[i
     return [(weight, Fraction(squares, slots**2)) for squares, weight in rounded.items()]
 
 
-def ridge_for(kappa: Fraction, slots: int = 1) -> Fraction:
+def ridge_for(kappa: Fraction, slots: int = 1, loss: RowLoss = LOGISTIC_ROW) -> Fraction:
     """Return a ridge for which the Jacobian costs at most kappa, exactly.
 
-    For one row log(1 + steepest / ridge) <= kappa: e^k - 1 >= k + k^2 / 2. For a person steepest / ridge <= kappa.
+    For one row rank log(1 + trace / (rank ridge)) <= kappa: e^k - 1 >= k + k^2 / 2 for k = kappa / rank. For a person,
+    of any rank, trace / ridge <= kappa.
     """
-    return STEEPEST / (kappa + kappa**2 / 2 if slots == 1 else kappa)
+    each = kappa / loss.rank
+    return loss.trace / (loss.rank * (each + each**2 / 2) if slots == 1 else kappa)
 
 
 @final
@@ -384,6 +432,7 @@ class Calibration:
     jacobian_share: Fraction = Fraction(1, 10)  # of epsilon
     sums_share: Fraction = Fraction(1, 4)  # of the rest, in squares of mu
     slots: int = 1  # that one person fills with rows, of which each weighs 1 / slots
+    loss: RowLoss = LOGISTIC_ROW
 
     def __post_init__(self) -> None:
         settle(self, relation=read_relation(self.relation))
@@ -411,7 +460,7 @@ class Calibration:
     @property
     def ridge(self) -> Fraction:
         """The least ridge of each problem."""
-        return ridge_for(self.kappa, self.slots)
+        return ridge_for(self.kappa, self.slots, self.loss)
 
     @property
     def mu_squared(self) -> Fraction:
@@ -424,8 +473,13 @@ class Calibration:
         return self.sums_share * self.mu_squared
 
     @property
+    def slope_mu_squared(self) -> Fraction:
+        """1 / sigma^2 of each problem, in units of the longest row."""
+        return self.each / self.loss.squared_length
+
+    @property
     def each(self) -> Fraction:
-        """1 / sigma^2 of each problem."""
+        """The squared length of the longest gradient over sigma^2, of each problem."""
         farthest = 1 if self.relation is Relation.ADD_REMOVE else 4
         return (1 - self.sums_share) * self.mu_squared / (farthest * self.problems)
 
@@ -441,6 +495,7 @@ class Calibration:
                 problems=self.problems,
                 relation=self.relation,
                 slots=self.slots,
+                ends=self.loss.ends,
             )
             <= self.delta
         )

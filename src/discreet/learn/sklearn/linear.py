@@ -12,6 +12,7 @@ from discreet.exact import Number, exact_or_none, nonnegative
 from discreet.learn.sklearn.base import TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds
 from discreet.learn.sklearn.linear_model import Coefficients, LinearModel, read_method, records
+from discreet.learn.sklearn.weights import read_weights
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.parameters import read_flag
 from discreet.privacy.events import Event
@@ -55,6 +56,8 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         target_bounds: The public bounds of the target.
         method: "auto", "refined", "robust", "noisy_statistics", "adassp" or "tukey".
         inference: Whether a tenth of the budget pays for intervals.
+        weight_bounds: The public bounds (0, high) of `sample_weight`, which is private and clamped to them; for the
+            methods "refined" and "noisy_statistics".
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
@@ -80,6 +83,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         target_bounds: Bounds | None = None,
         method: str = "auto",
         inference: bool = True,
+        weight_bounds: Bounds | None = None,
         relation: str | Relation = "add-remove",
         public_rows: int | None = None,
         session: Payer | None = None,
@@ -90,15 +94,20 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
         self.target_bounds = target_bounds
         self.method = method
         self.inference = inference
+        self.weight_bounds = weight_bounds
         self.relation = relation
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
         table, design = self._facts(X, y, unit, max_rows)
+        weighing = read_weights(sample_weight, self.weight_bounds, table, has_session=self.session is not None)
         noise, method = self._gaussian(table.people), read_method(self.method, METHODS)
-        method = automatic(design, noise, table.people) if method == "auto" else method
+        if method == "auto":
+            method = automatic(design, noise, table.people) if weighing is None else "refined"
+        if method not in _DIVIDED and weighing is not None:
+            raise InvalidParameter(f'sample_weight is for the methods {", ".join(_DIVIDED)} and "auto"')
         if method not in _DIVIDED:
             table = table.filled()
         mechanism = self._mechanism(method, table, design, noise)
@@ -107,7 +116,7 @@ class LinearRegression(LinearModel, RegressorMixin, BaseEstimator):
             if isinstance(mechanism, PrivateRegression):
                 released = mechanism.release((table.values(), table.target()), units=table.units())
             else:
-                released = mechanism.release(records(table))
+                released = mechanism.release(records(table, weighing))
             return self._settle(table, released, method)
 
     @staticmethod
@@ -146,6 +155,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         bounds: Public pairs or `dp.between(…)` of the columns, in order or by name; a step before may declare them.
         target_bounds: The public bounds of the target.
         inference: Whether a tenth of the budget pays for intervals.
+        weight_bounds: The public bounds (0, high) of `sample_weight`, which is private and clamped to them.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
@@ -169,6 +179,7 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         bounds: FeatureBounds | None = None,
         target_bounds: Bounds | None = None,
         inference: bool = True,
+        weight_bounds: Bounds | None = None,
         relation: str | Relation = "add-remove",
         public_rows: int | None = None,
         session: Payer | None = None,
@@ -179,19 +190,23 @@ class Ridge(LinearModel, RegressorMixin, BaseEstimator):
         self.bounds = bounds
         self.target_bounds = target_bounds
         self.inference = inference
+        self.weight_bounds = weight_bounds
         self.relation = relation
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, read and fit; with `unit`, ids one a row, whole units are protected, with at most `max_rows` rows."""
         table, design = self._facts(X, y, unit, max_rows)
+        weighing = read_weights(sample_weight, self.weight_bounds, table, has_session=self.session is not None)
         noise, share = self._gaussian(table.people), _share(self.inference)
         method = "refined" if worth_rounds(design, noise, table.people) else "noisy_statistics"
-        penalties = _penalties(nonnegative(self.alpha, name="alpha"), design)
+        # The mechanism divides weights by the heaviest, and so the whole loss, of which the penalty is a part.
+        alpha = nonnegative(self.alpha, name="alpha") / (1 if weighing is None else weighing.heaviest)
+        penalties = _penalties(alpha, design)
         mechanism = looking(method, design, self._relation(), noise, table, share, penalties)
         with self._paid(mechanism.event, delta=self._delta(table.people), whom=table.whom):
-            return self._settle(table, mechanism.release(records(table)), method)
+            return self._settle(table, mechanism.release(records(table, weighing)), method)
 
     def _covers(self) -> str:
         return super()._covers() + " It is the penalised coefficient that is covered."

@@ -17,6 +17,7 @@ from discreet.exact import Number
 from discreet.formatting import decimal, decimal_up, places_for, plain
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
+from discreet.learn.sklearn.weights import RowWeights
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoInterval, Release
 from discreet.robust.least_squares import DROWNED
@@ -233,9 +234,10 @@ class LinearModel(PrivatePredictor):
         return ["intercept", *features]
 
 
-def records(table: TrainingTable) -> RegressionColumns:
-    """Read the columns of a table and its target. This is private."""
-    return RegressionColumns([*table.columns(), table.target()], table.units())
+def records(table: TrainingTable, weighing: RowWeights | None = None) -> RegressionColumns:
+    """Read the columns of a table, its target and the weights of its rows. This is private."""
+    weights = None if weighing is None else weighing.shares(table)
+    return RegressionColumns([*table.columns(), table.target()], table.units(), weights)
 
 
 def read_method(method: Any, known: tuple[str, ...]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, Final, Self, TypeAlias, final
@@ -17,6 +17,7 @@ from discreet.adaptive.bounded_memberships import SLOTS
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
 from discreet.learn.convex.logistic_gradient import FINE, Labelled, unit_scores
+from discreet.learn.convex.softmax_gradient import SoftmaxRows
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame
 from discreet.learn.sklearn.linear_model import Summary, SummaryRow, read_method
@@ -28,17 +29,22 @@ from discreet.learn.sklearn.logistic_plan import (
 )
 from discreet.learn.sklearn.moments import coarser
 from discreet.learn.sklearn.validation import combined
+from discreet.learn.sklearn.weights import class_shares, read_weights, shares_of_rows
 from discreet.mechanisms.parameters import read_confidence, read_flag
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
 from discreet.robust.functionals import quantile
 from discreet.robust.least_squares import CAUTION
+from discreet.robust.regression_design import HALF
 from discreet.robust.reweighting import lengths
+from discreet.schema.columns import Bounds
 
 __all__ = ["Estimates", "Fits", "LogisticRegression", "fitted"]
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("auto", "objective", "newton")
+_MULTI_CLASS = ("auto", "ovr", "softmax")
+_LARGEST_SOFTMAX = 4096  # Coefficients; second derivatives are matrices of so many rows.
 
 
 class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
@@ -50,9 +56,10 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     - "newton" takes a few steps with noisy gradients and matrices: about twice the noise, but what it spends is
       Gaussian and composes exactly with what else a session spends.
 
-    More than two classes are fitted one against the rest, each with its part of the budget. `regularisation` is a ridge
-    in units of the squared longest row, where privacy sets the least. A part of the budget goes into intervals unless
-    `inference=False`.
+    More than two classes are fitted one against the rest, each with its part of the budget, or, with
+    `multi_class="softmax"` and where no intervals are asked for, in one multinomial regression for all of it.
+    `regularisation` is a ridge in units of the squared longest row, where privacy sets the least. A part of the budget
+    goes into intervals unless `inference=False`.
 
     Guarantee   (epsilon, delta), for everything that is measured together.
     Theorem     See `discreet.learn.convex.objective_perturbation`, and `Curvature` and `Scores` for "newton".
@@ -66,7 +73,12 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         method: "auto", "objective" or "newton".
         regularisation: The ridge, in units of the squared longest row; the least that privacy needs if not said.
         fit_intercept: Whether there is an intercept.
-        inference: Whether a tenth of the budget pays for intervals.
+        multi_class: With more than two classes, "ovr" fits each against the rest, and "softmax" all in one multinomial
+            regression: less noise, no intervals, and only by "objective". "auto" takes it where intervals are not
+            asked for, with `inference=False`.
+        inference: Whether a tenth of the budget pays for intervals; with weights it is a fifth.
+        weight_bounds: The public bounds (0, high) of `sample_weight`, which is private and clamped to them.
+        class_weight: A public weight for each class; 1 for those that are not named.
         relation: The neighbouring relation, as `Relation` or as "add-remove" or "replace-one".
         public_rows: About how many rows there are, a public number.
         session: Who pays, a `Ledger` or a `Session`; it is charged before the rows are read. Nobody if not said.
@@ -100,7 +112,10 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         method: str = "auto",
         regularisation: Number | None = None,
         fit_intercept: bool = True,
+        multi_class: str = "auto",
         inference: bool = True,
+        weight_bounds: Bounds | None = None,
+        class_weight: Mapping[Any, Number] | None = None,
         relation: str | Relation = "add-remove",
         public_rows: int | None = None,
         session: Payer | None = None,
@@ -112,36 +127,64 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         self.method = method
         self.regularisation = regularisation
         self.fit_intercept = fit_intercept
+        self.multi_class = multi_class
         self.inference = inference
+        self.weight_bounds = weight_bounds
+        self.class_weight = class_weight
         self.relation = relation
         self.public_rows = public_rows
         self.session = session
 
-    def fit(self, X: Any, y: Any, *, unit: Any = None, max_rows: int | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay for the whole fit, then read the rows; with `unit`, a person's loss is the mean over their rows."""
         table = self._table(X, y, unit=unit, max_rows=max_rows)
+        weighing = read_weights(sample_weight, self.weight_bounds, table, has_session=self.session is not None)
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
         table = table.filled(self._most_slots(len(classes)))
-        plan = self._plan(table, len(classes))
+        shares = class_shares(self.class_weight, classes)
+        plan = self._plan(table, len(classes), weighted=weighing is not None or shares is not None)
         event = table.event_of(plan.event) if isinstance(plan, NewtonPlan) else plan.event
         with self._paid(event, delta=self._delta(table.people), whom=table.whom):
-            units = table.units() if plan.slots > 1 else None
-            fits = fitted(plan, table.frame, table.steps(), table.codes(classes), units)
+            units, codes = table.units() if plan.slots > 1 else None, table.codes(classes)
+            weights = shares_of_rows(weighing, shares, table, codes)
+            fits = fitted(plan, table.frame, table.steps(), codes, units, weights)
             self.classes_, self.frame_, self.method_ = classes, table.frame, plan.method
             self.intercept_, self.coef_ = fits.coefficients[:, 0], fits.coefficients[:, 1:]
-            self._estimates = Estimates(fits.estimates, fits.errors, fits.hidden)
+            self._estimates = Estimates(fits.estimates, fits.errors, fits.hidden, is_softmax=plan.method == "softmax")
             return self
 
+    def _is_softmax(self, classes: int) -> bool:
+        """Tell whether all classes are fitted in one problem; two classes are so anyway."""
+        if self.multi_class not in _MULTI_CLASS:
+            raise InvalidParameter(f"multi_class must be one of {', '.join(_MULTI_CLASS)}")
+        is_large = classes * (self.n_features_in_ + 1) > _LARGEST_SOFTMAX
+        is_newton = read_method(self.method, _METHODS) == "newton"
+        if self.multi_class == "auto":
+            return not (classes == 2 or is_newton or is_large or read_flag(self.inference, name="inference"))
+        is_softmax = self.multi_class == "softmax" and classes > 2
+        if is_softmax and is_newton:
+            raise InvalidParameter('multi_class="softmax" is fitted by method="objective"')
+        if is_softmax and is_large:
+            raise InvalidParameter(
+                f'multi_class="softmax" has at most {_LARGEST_SOFTMAX} coefficients, features times classes: '
+                'use "ovr", or fewer features'
+            )
+        return is_softmax
+
     def _most_slots(self, classes: int) -> int:
-        """Return how many rows of a person are worth their price: corners of minima multiply over the problems."""
+        """Return how many rows of a person are worth their price: corners of minima multiply over problems and slots.
+
+        A slot of softmax has as many corners as there are classes; 2^16 of all slots together cost about a sixth.
+        """
         if read_method(self.method, _METHODS) == "newton" or classes == 2:
             return SLOTS
-        return max(1, SLOTS // classes)
+        return max(1, int(SLOTS / math.log2(classes)) if self._is_softmax(classes) else SLOTS // classes)
 
-    def _plan(self, table: TrainingTable, classes: int) -> ObjectivePlan | NewtonPlan:
-        features, problems = len(table.frame.bounds), 1 if classes == 2 else classes
+    def _plan(self, table: TrainingTable, classes: int, *, weighted: bool) -> ObjectivePlan | NewtonPlan:
+        is_softmax = self._is_softmax(classes)
+        features, problems = len(table.frame.bounds), 1 if classes == 2 or is_softmax else classes
         intercept = read_flag(self.fit_intercept, name="fit_intercept")
         wish = None if self.regularisation is None else nonnegative(self.regularisation, name="regularisation")
         inference = read_flag(self.inference, name="inference")
@@ -155,6 +198,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
                 problems=problems,
                 noise=self._row_gaussian(table),
                 slots=table.max_rows,
+                weighted=weighted,
             )
         return ObjectivePlan.for_budget(
             self._epsilon(),
@@ -163,14 +207,19 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
             features=features,
             problems=problems,
             has_intercept=intercept,
-            inference=inference,
+            inference=inference and not is_softmax,
             ridge=wish,
             people=table.people,
             slots=table.max_rows,
+            weighted=weighted,
+            outputs=classes if is_softmax else 1,
         )
 
     def decision_function(self, X: Any) -> FloatArray:
-        """Return the log-odds of the second class, or of each class against the rest, for features in their bounds."""
+        """Return the log-odds of the second class, or of each class against the rest, for features in their bounds.
+
+        Those of softmax are beside the mean of all classes.
+        """
         check_is_fitted(self)
         values = validate_data(self, X, reset=False, dtype=np.float64)
         inside: FloatArray = np.clip(values, *self.frame_.limits.T)
@@ -179,7 +228,11 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the chance of each class; where each was fitted against the rest, they are scaled to add up to one."""
-        chances = 1 / (1 + np.exp(-np.clip(self.decision_function(X), -30, 30)))
+        margins = self.decision_function(X)
+        if self.method_ == "softmax":
+            powers = np.exp(np.maximum(margins - margins.max(axis=1, keepdims=True), -60.0))
+            return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float64)
+        chances = 1 / (1 + np.exp(-np.clip(margins, -30, 30)))
         if chances.ndim == 1:
             return np.column_stack([1 - chances, chances])
         found: FloatArray = chances / chances.sum(axis=1, keepdims=True)
@@ -262,12 +315,21 @@ def fitted(
     steps: Integers,
     codes: Integers,
     units: Integers | None = None,
+    weights: Integers | None = None,
 ) -> Fits:
     """Measure columns and lengths, then fit one problem after the other. It must have been paid for.
 
-    `units` are whose each row is, where each unit fills the slots of the plan.
+    `units` are whose each row is, where each unit fills the slots of the plan; `weights` are shares of the heaviest.
     """
-    ground = replace(_prepared(plan, frame, steps, codes), units=units)
+    if weights is not None:
+        # Whoever made them, none is heavier than the heaviest that noise is for, and one of nothing is not there.
+        weights = np.clip(weights, 0, HALF)
+        codes = np.where(weights > 0, codes, -1)
+    if plan.squares is not None and units is None:
+        units = np.arange(len(codes))
+    ground = replace(_prepared(plan, frame, steps, codes), units=units, weights=weights)
+    if isinstance(plan, ObjectivePlan) and plan.outputs > 1:
+        return _by_softmax(plan, ground, codes)
     labels = [1] if plan.problems == 1 else range(plan.problems)
     fits = [_fit(plan, ground, (codes == label).astype(np.int64)) for label in labels]
     errors = [fit.errors for fit in fits if fit.errors is not None]
@@ -288,6 +350,10 @@ class Ground:
     standard: Floats = field(repr=False)
     inside: NDArray[np.bool_] = field(repr=False)
     units: Integers | None = field(default=None, repr=False)
+    weights: Integers | None = field(default=None, repr=False)
+
+    def labelled(self, coordinates: LogisticCoordinates, labels: Integers) -> Labelled:
+        return Labelled(self.rows(coordinates), labels, weights=self.weights)
 
     def rows(self, coordinates: LogisticCoordinates) -> Integers:
         return coordinates.rows(self.standard, self.inside)
@@ -325,34 +391,42 @@ def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> 
 def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> LogisticFit:
     """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
     objective, matrix, plain = plan.objective, plan.curvature, ground.coordinates
-    found = np.array([float(value) for value in objective.release(Labelled(ground.rows(plain), labels))])
+    found = np.array([float(value) for value in objective.release(ground.labelled(plain, labels))])
     if matrix is None:
         return LogisticFit(plain.turn @ found, plain.turn @ found, None)
     even = replace(plain, share=plan.even_constant)
     factors = even.next_to(plain)
     place = found * factors
-    curvature = matrix.measure(ground.rows(even), _steps(place))
+    data = ground.labelled(even, labels)
+    curvature = matrix.measure(data, _steps(place))
     inverse, hidden = _inverse(curvature, matrix.deviation)
     # At the minimum H (theta - truth) = score - slope - ridge theta, to first order: take the last term away.
     pull = inverse @ (float(objective.ridge) * place / factors**2)
     noise = 1 / (float(objective.mu_squared) * factors**2) + _blurred(matrix.deviation, pull)
     last = float(objective.output_variance) * 4.0**-FINE * factors**2
-    data = Labelled(ground.rows(even), labels)
     meat = _score_squares(plan, data, place, ground.units, curvature)
     covariance = inverse @ (meat + np.diag(noise)) @ inverse + np.diag(last)
     errors = _errors(even.turn, covariance, hidden is None)
     return LogisticFit(plain.turn @ found, even.turn @ (place + pull), errors, hidden)
 
 
+def _by_softmax(plan: ObjectivePlan, ground: Ground, codes: Integers) -> Fits:
+    """Find the minimum of all classes together; what is common to them predicts nothing, and is taken away."""
+    data = SoftmaxRows(ground.rows(ground.coordinates), codes, plan.outputs, ground.weights)
+    found = np.array([float(value) for value in plan.objective.release(data)]).reshape(plan.outputs, -1)
+    turned = (found - found.mean(axis=0)) @ ground.coordinates.turn.T
+    return Fits(turned, turned, None)
+
+
 def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
     """Take early steps over the matrix at zero, which no curvature exceeds, and a last one over that of the fit."""
-    data, turn = Labelled(ground.rows(ground.coordinates), labels), ground.coordinates.turn
+    data, turn = ground.labelled(ground.coordinates, labels), ground.coordinates.turn
     place, gram = np.zeros(plan.dimension), plan.gram
-    first = _raised(gram.measure(data.rows, _steps(place)), gram.deviation)
+    first = _raised(gram.measure(data, _steps(place)), gram.deviation)
     for scores in plan.early:
         place = place + np.linalg.solve(first, scores.measure(data, _steps(place)))
     matrix, last = plan.matrix, plan.last
-    curvature = matrix.measure(data.rows, _steps(place))
+    curvature = matrix.measure(data, _steps(place))
     move = np.asarray(np.linalg.solve(_raised(curvature, matrix.deviation), last.measure(data, _steps(place))))
     inverse, hidden = _inverse(curvature, matrix.deviation)
     noise = last.deviation**2 + _blurred(matrix.deviation, move)
@@ -365,7 +439,7 @@ def _by_newton(plan: NewtonPlan, ground: Ground, labels: Integers) -> LogisticFi
 def _score_squares(
     plan: ObjectivePlan | NewtonPlan, data: Labelled, place: Floats, units: Integers | None, curvature: Floats
 ) -> Floats:
-    """Return how scores vary: as the curvature where rows are independent, else measured by unit. [LZ86]
+    """Return how scores vary: as the curvature where rows are independent and alike, else measured by unit. [LZ86]
 
     The mean of the scores of a unit lies in the unit ball, as the score of one row does.
     """
@@ -428,6 +502,7 @@ _COVERS = (
     "many rows, that share covers."
 )
 _NOT_ASKED = "no budget was kept for them, say inference=True."
+_SOFTMAX = 'none are told of softmax, and no budget is kept for them: say multi_class="ovr".'
 _DROWNED = (
     "the noise hides how much the rows tell in some direction. Columns that nearly follow from others make one: of "
     "the columns of a coded category drop the commonest (OneHotEncoder(drop=[…])), and leave out what others tell; "
@@ -443,12 +518,13 @@ class Estimates:
     values: Floats
     errors: Floats | None  # standard errors, infinite where none can be told; nothing where they were not asked for
     hidden: Floats | None = None  # a direction of the standardised columns that the noise hides
+    is_softmax: bool = False
 
     @property
     def reason(self) -> str | None:
         """Why there are no intervals, if there are none."""
         if self.errors is None:
-            return _NOT_ASKED
+            return _SOFTMAX if self.is_softmax else _NOT_ASKED
         return None if np.isfinite(self.errors).all() else _DROWNED
 
     @property

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.learn.convex.logistic_gradient import RADIUS, LogisticCurvature, LogisticScores
-from discreet.learn.convex.objective_perturbation import Calibration, ObjectivePerturbation
+from discreet.learn.convex.logistic_gradient import RADIUS, STEEPEST, LogisticCurvature, LogisticScores
+from discreet.learn.convex.objective_perturbation import LOGISTIC_ROW, Calibration, ObjectivePerturbation
+from discreet.learn.convex.softmax_gradient import row_doubt, softmax_row
 from discreet.learn.sklearn.bounds import FeatureFrame
 from discreet.learn.sklearn.moments import ClassMoments, ClassSums
 from discreet.mechanisms.additive_noise import GaussianNoise
@@ -38,9 +39,10 @@ _MOMENTS: Final = Fraction(1, 8)  # Of all squares of mu.
 _LENGTHS: Final = Fraction(3, 100)
 _OUTPUT: Final = Fraction(1, 500)
 _CURVATURE: Final = Fraction(1, 10)
-_SQUARES: Final = Fraction(1, 10)  # For what scores of people vary, where these have several rows.
+_SQUARES: Final = Fraction(1, 10)  # For what scores vary, where people have several rows, or rows have weights.
 _JACOBIANS: Final = tuple(Fraction(part, 20) for part in (1, 2, 4, 6))
 _PREPARED: Final = 1 << 20
+_SOFTMAX_STEEPEST: Final = Fraction(1, 2)  # No eigenvalue of diag(p) - p p^T is larger.
 _LEAST_RIDGE: Final = Fraction(1, 128)  # Nothing next to one row in a hundred; a smaller one is harder to certify.
 
 
@@ -88,6 +90,8 @@ class ObjectivePlan:
     ridge: Fraction  # at least that of the calibration, where a unit weighs one row
     inference: bool
     rows: int  # prepared for
+    weighted: bool = False  # whether rows weigh unlike each other
+    outputs: int = 1  # margins of a row: one, or, for softmax, one for each class
 
     @classmethod
     def for_budget(
@@ -103,9 +107,11 @@ class ObjectivePlan:
         ridge: Fraction | None,
         people: int | None,
         slots: int = 1,
+        weighted: bool = False,
+        outputs: int = 1,
     ) -> ObjectivePlan:
         """Divide epsilon and delta; a larger ridge than privacy needs is the caller's wish."""
-        matrices = _CURVATURE + (_SQUARES if slots > 1 else 0)
+        matrices = _CURVATURE + (_SQUARES if slots > 1 or weighted else 0)
         sums = _MOMENTS + _LENGTHS + _OUTPUT + (matrices if inference else 0)
         choices = [
             Calibration(
@@ -116,6 +122,7 @@ class ObjectivePlan:
                 jacobian_share=share,
                 sums_share=sums,
                 slots=slots,
+                loss=LOGISTIC_ROW if outputs == 1 else softmax_row(outputs),
             )
             for share in (_JACOBIANS if people is not None else (Fraction(1, 10),))
         ]
@@ -127,6 +134,8 @@ class ObjectivePlan:
             ridge=max(chosen.ridge, ridge or Fraction(0), _LEAST_RIDGE),
             inference=inference,
             rows=max(_PREPARED, 4 * (people or 0)) * slots,
+            weighted=weighted,
+            outputs=outputs,
         )
 
     @property
@@ -135,7 +144,7 @@ class ObjectivePlan:
 
     @property
     def method(self) -> str:
-        return "objective"
+        return "objective" if self.outputs == 1 else "softmax"
 
     @property
     def constant(self) -> float:
@@ -171,10 +180,13 @@ class ObjectivePlan:
 
     @property
     def objective(self) -> ObjectivePerturbation:
-        """Of each problem."""
+        """Of each problem; that of softmax has coefficients for each class."""
+        is_softmax = self.outputs > 1
         return ObjectivePerturbation(
-            dimension=self.dimension,
-            mu_squared=self.calibration.each / self.slots**2,
+            dimension=self.dimension * self.outputs,
+            steepest=_SOFTMAX_STEEPEST if is_softmax else STEEPEST,
+            row_doubt=row_doubt(self.outputs) if is_softmax else Fraction(0),
+            mu_squared=self.calibration.slope_mu_squared / self.slots**2,
             ridge=self.ridge * self.slots,
             output_mu_squared=self.calibration.mu_squared * _OUTPUT / self.problems,
             rows=self.rows,
@@ -185,18 +197,23 @@ class ObjectivePlan:
         """Of each problem."""
         share = self.calibration.mu_squared * _CURVATURE / (self.problems * self.slots**2)
         return (
-            LogisticCurvature(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
+            LogisticCurvature(
+                dimension=self.dimension,
+                relation=self.calibration.relation,
+                mu_squared=share,
+                weighted=self.weighted,
+            )
             if self.inference
             else None
         )
 
     @property
     def squares(self) -> ResidualSquares | None:
-        """Of each problem, where units have several rows: what the sums of their scores vary."""
+        """Of each problem, where units have several rows or rows have weights: what the sums of scores vary."""
         share = self.calibration.mu_squared * _SQUARES / self.problems
         return (
             ResidualSquares(dimension=self.dimension, relation=self.calibration.relation, mu_squared=share)
-            if self.inference and self.slots > 1
+            if self.inference and (self.slots > 1 or self.weighted)
             else None
         )
 
@@ -218,7 +235,7 @@ def best_jacobian_share(choices: list[Calibration], people: int, features: int) 
     curved, length = 0.15 * people / (features + 1), 3.0
 
     def error(choice: Calibration) -> float:
-        ridge, variance = float(choice.ridge), 1 / float(choice.each)
+        ridge, variance = float(choice.ridge), 1 / float(choice.slope_mu_squared)
         return (ridge**2 * length + variance + curved) / (curved + ridge) ** 2
 
     return min(choices, key=error)
@@ -231,7 +248,7 @@ _EARLY: Final = (2, 2, 2)
 _MATRIX: Final = 4
 _LAST: Final = 8
 _ALL: Final = _GRAM + sum(_EARLY) + _MATRIX + _LAST
-_MEAT: Final = 3  # The matrix of the scores of people, where these have several rows.
+_MEAT: Final = 3  # The matrix of the scores of people, where these have several rows, or rows have weights.
 
 
 @final
@@ -248,6 +265,7 @@ class NewtonPlan:
     problems: int
     noise: GaussianNoise
     slots: int = 1
+    weighted: bool = False  # whether rows weigh unlike each other
 
     @property
     def method(self) -> str:
@@ -271,11 +289,16 @@ class NewtonPlan:
         return Preparation(features=self.features, relation=self.relation, mu_squared=self.mu_squared)
 
     def _part(self, weight: int) -> Fraction:
-        parts = _ALL + (_MEAT if self.slots > 1 else 0)
+        parts = _ALL + (_MEAT if self._has_squares else 0)
         return self.mu_squared * (1 - _MOMENTS - _LENGTHS) * weight / (parts * self.problems)
 
     def _matrix(self, weight: int) -> LogisticCurvature:
-        return LogisticCurvature(dimension=self.dimension, relation=self.relation, mu_squared=self._part(weight))
+        return LogisticCurvature(
+            dimension=self.dimension,
+            relation=self.relation,
+            mu_squared=self._part(weight),
+            weighted=self.weighted,
+        )
 
     def _scores(self, weight: int, *, at_zero: bool = False) -> LogisticScores:
         return LogisticScores(
@@ -299,9 +322,13 @@ class NewtonPlan:
         return self._scores(_LAST)
 
     @property
+    def _has_squares(self) -> bool:
+        return self.slots > 1 or self.weighted
+
+    @property
     def squares(self) -> ResidualSquares | None:
-        """Where units have several rows: what the sums of their scores vary; its mu is that of one unit."""
-        if self.slots == 1:
+        """Where units have several rows or rows have weights: what sums of scores vary; its mu is that of one unit."""
+        if not self._has_squares:
             return None
         share = self._part(_MEAT) * self.slots**2
         return ResidualSquares(dimension=self.dimension, relation=self.relation, mu_squared=share)

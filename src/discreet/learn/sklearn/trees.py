@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from discreet.errors import InvalidParameter, Refused
-from discreet.exact import Number, positive, positive_integer
+from discreet.exact import Number, positive_integer
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.boosting import (
     HEAVIEST,
@@ -27,6 +27,7 @@ from discreet.learn.sklearn.boosting import (
 )
 from discreet.learn.sklearn.bounds import FeatureBounds, Pair, read_pair
 from discreet.learn.sklearn.leaf_sums import CELLS
+from discreet.learn.sklearn.weights import class_shares, read_weights, shares_of_rows
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation
@@ -99,35 +100,6 @@ class _BoostedTrees(PrivatePredictor):
     intercept_: Floats
     feature_importances_: Floats
     _model: AdditiveModel
-
-    def _weights(self, sample_weight: Any, table: TrainingTable) -> tuple[Any, Grid | None]:
-        """Return weights and what is declared of them; as scikit-learn does, look at them if no session pays."""
-        if sample_weight is None:
-            return None, None
-        if self.session is None:
-            sample_weight = np.asarray(sample_weight, dtype=np.float64)
-            if not sample_weight.any():
-                raise InvalidParameter("sample_weight is zero for all rows")
-        if self.weight_bounds is None:
-            raise Refused(
-                "sample_weight needs weight_bounds=(0, high)",
-                reason="a row may weigh as much as it likes, unless its weight is clamped to bounds that are public",
-                way_out="declare the largest weight there may be; heavier rows count as much as that",
-            )
-        low, high = read_pair(self.weight_bounds, "weight_bounds")
-        if low != 0:
-            raise InvalidParameter("weight_bounds must begin at 0: a row that weighs nothing must be able to")
-        if not table.is_beside(sample_weight):
-            raise InvalidParameter("sample_weight must be a column with one number for each row of X")
-        return sample_weight, Grid.between(low, high)
-
-    @staticmethod
-    def _weighed(table: TrainingTable, sample_weight: Any, grid: Grid | None) -> Integers | None:
-        """Return the weight of each row, of HEAVIEST. This is private."""
-        if grid is None:
-            return None
-        found: Integers = (table.shares_of(sample_weight, grid) + HALF) * HEAVIEST // (2 * HALF)
-        return found
 
     def _boosting(self, table: TrainingTable, outputs: int, *, has_numbers: bool, weighs: bool) -> BoostingPlan:
         """Plan from public facts alone."""
@@ -271,35 +243,21 @@ class BoostedTreesClassifier(_BoostedTrees, ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, count and boost; with `unit`, ids one a row, whole units are protected, each weighing the same."""
         table = self._table(X, y, unit=unit, max_rows=max_rows).filled()
-        sample_weight, grid = self._weights(sample_weight, table)
+        weighing = read_weights(sample_weight, self.weight_bounds, table, has_session=self.session is not None)
         classes = table.classes(self.classes, has_session=self.session is not None)
         if len(classes) < 2:
             raise InvalidParameter("a classifier needs at least two classes; there is one class, or none, here")
-        shares = self._class_shares(classes)
-        weighs = grid is not None or shares is not None
+        shares = class_shares(self.class_weight, classes, HEAVIEST)
+        weighs = weighing is not None or shares is not None
         plan = self._boosting(table, 1 if len(classes) == 2 else len(classes), has_numbers=False, weighs=weighs)
         with self._paid(table.event_of(plan.event), delta=self._delta(table.people), whom=table.whom):
             codes = table.codes(classes)
             inside = codes >= 0  # A label that is no class adds nothing to any sum.
-            weights = self._weighed(table, sample_weight, grid)
-            if shares is not None:
-                weights = (HEAVIEST if weights is None else weights) * shares[np.maximum(codes, 0)] // HEAVIEST
+            weights = shares_of_rows(weighing, shares, table, codes, HEAVIEST)
             self.classes_ = classes
             target = LabelTarget(codes[inside], len(classes))
             self._learn(table, plan, table.steps()[inside], target, None if weights is None else weights[inside])
             return self
-
-    def _class_shares(self, classes: NDArray[Any]) -> Integers | None:
-        """Return the weight of each class next to the heaviest one, of HEAVIEST."""
-        if self.class_weight is None:
-            return None
-        if not isinstance(self.class_weight, Mapping) or not self.class_weight.keys() <= set(classes.tolist()):
-            raise InvalidParameter(
-                "class_weight must map classes to public weights, such as {0: 1, 1: 5}: balancing them by how many "
-                "rows each class has would read the rows"
-            )
-        weights = [positive(self.class_weight.get(label, 1), name="class_weight") for label in classes.tolist()]
-        return np.array([int(weight * HEAVIEST / max(weights)) for weight in weights], dtype=np.int64)
 
     def decision_function(self, X: Any) -> Floats:
         """Return a score that rises with the chance of the second class, or one for each class."""
@@ -387,7 +345,7 @@ class BoostedTreesRegressor(_BoostedTrees, RegressorMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, unit: Any = None, max_rows: int | None = None) -> Self:
         """Pay, count and boost; with `unit`, ids one a row, whole units are protected, each weighing the same."""
         table = self._table(X, y, y_numeric=True, unit=unit, max_rows=max_rows).filled()
-        sample_weight, heaviest = self._weights(sample_weight, table)
+        weighing = read_weights(sample_weight, self.weight_bounds, table, has_session=self.session is not None)
         if self.target_bounds is None:
             raise Refused(
                 "this needs target_bounds=(low, high)",
@@ -396,9 +354,9 @@ class BoostedTreesRegressor(_BoostedTrees, RegressorMixin, BaseEstimator):
             )
         self._target = read_pair(self.target_bounds, "target_bounds")
         grid = Grid.between(*self._target)
-        plan = self._boosting(table, 1, has_numbers=True, weighs=heaviest is not None)
+        plan = self._boosting(table, 1, has_numbers=True, weighs=weighing is not None)
         with self._paid(table.event_of(plan.event), delta=self._delta(table.people), whom=table.whom):
-            weights = self._weighed(table, sample_weight, heaviest)
+            weights = None if weighing is None else weighing.shares(table, HEAVIEST)
             self._learn(table, plan, table.steps(), NumberTarget(centred(grid, table.target())), weights)
             return self
 
