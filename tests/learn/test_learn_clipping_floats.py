@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cache
 from math import isqrt, ldexp
@@ -132,6 +133,22 @@ def _shared() -> list[Form]:
     outer = several["outer"]
     assert isinstance(outer, Outer)
     return [several["rows"], outer, RowGradients(outer.left), several["formed"], RowGradients(_nasty(1030))]
+
+
+def test_digests_tell_one_bit_of_one_record_and_follow_it_to_another_slot() -> None:
+    picked = Pairs(torch.zeros(5, 0, 3), torch.arange(10).reshape(5, 2) % 3, torch.randn(5, 2, 4), 3)
+    for form in (RowGradients(torch.randn(5, 7)), Outer(torch.randn(5, 3), torch.randn(5, 2)), picked):
+        found, name = gradient_forms.digests(form), "values" if isinstance(form, RowGradients) else "right"
+        values = getattr(form, name).clone()
+        values.view(torch.int32)[3].flatten()[-1] ^= 1
+        assert (gradient_forms.digests(replace(form, **{name: values})) != found).tolist() == [
+            *[False] * 3,
+            True,
+            False,
+        ]
+        sides = {side.name: getattr(form, side.name) for side in fields(form)}
+        turned = {name: side.flip(0) for name, side in sides.items() if isinstance(side, Tensor)}
+        assert torch.equal(gradient_forms.digests(replace(form, **turned)), found.flip(0))
 
 
 def test_norms_of_several_parameters_together_are_never_below_the_true_ones() -> None:

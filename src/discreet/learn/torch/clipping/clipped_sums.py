@@ -30,9 +30,9 @@ from discreet.learn.torch.clipping.gradient_forms import (
     Part,
     RowGradients,
     combine,
+    digests,
     joint_squares_up,
     of_people,
-    sides,
 )
 from discreet.learn.torch.clipping.layer_rules import parts_of
 from discreet.learn.torch.clipping.tape import LayerCall, Tape, owned
@@ -122,12 +122,12 @@ class ClippedSums:
             self._add(forms, inside if self.each == 1 else inside.reshape(-1, self.each).any(1))
 
     @torch.no_grad()
-    def formed(self, losses: Tensor) -> dict[str, list[Tensor]]:
-        """Return what the gradient of each record is made of, by parameter, and add nothing: for a trial of both."""
+    def formed(self, losses: Tensor) -> dict[str, Tensor]:
+        """Return digests of what the gradient of each record is made of, by parameter, and add nothing."""
         everywhere = torch.ones(len(losses), dtype=torch.bool)
         with self._clipping():
             forms = self._forms(*self._backward(losses, _shares(everywhere, self.each).to(losses)), everywhere)
-        return {self._names[parameter]: sides(form) for parameter, form in forms.items()}
+        return {self._names[parameter]: digests(form) for parameter, form in forms.items()}
 
     @contextmanager
     def _clipping(self) -> Iterator[None]:

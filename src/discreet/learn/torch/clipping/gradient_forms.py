@@ -36,11 +36,11 @@ __all__ = [
     "add_rows",
     "adds_finished",
     "combine",
+    "digests",
     "even_length",
     "joint_squares_up",
     "of_people",
     "pairs_squares_up",
-    "sides",
     "squares_up",
 ]
 
@@ -165,9 +165,22 @@ Form: TypeAlias = RowGradients | Outer | Pairs
 Doubles: TypeAlias = NDArray[np.float64]
 
 
-def sides(form: Form) -> list[Tensor]:
-    """Return all that the gradients are made of, each with one row a record."""
-    return [part for side in fields(form) if isinstance(part := getattr(form, side.name), Tensor)]
+def digests(form: Form) -> Tensor:
+    """Return a whole number for each record that other bits of what its gradient is made of surely change.
+
+    Not against somebody who chooses the bits; for a trial that need not keep the gradients of all rows.
+    """
+    found = torch.zeros(1, dtype=torch.int64)
+    for part in (part for side in fields(form) if isinstance(part := getattr(form, side.name), Tensor)):
+        rows = part.flatten(1)
+        bits = rows.view(torch.int32) if rows.is_floating_point() else rows
+        factors = torch.arange(bits.shape[1]).mul_(2).add_(1).mul_(_MIXING)
+        pieces = torch.split(bits, max(1, (1 << 22) // max(1, bits.shape[1])))
+        found = found * _MIXING + torch.cat([(piece.long() * factors).sum(1) for piece in pieces])
+    return found
+
+
+_MIXING = 0x1E3779B97F4A7C15  # An odd number whose bits look like chance.
 
 
 # --- adding ---
