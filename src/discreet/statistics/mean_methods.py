@@ -199,7 +199,7 @@ class _Setting:
 
 
 _SETTINGS = tuple(_Setting(share, preference) for share in _SHARES for preference in _PREFERENCES)
-_CHECKED = _Setting(_DEAREST, _PREFERENCES[0], Fraction(1, 2))
+_CHECKED = _Setting(_DEAREST, Fraction(1, 2), Fraction(1, 2))
 
 
 def _clipped(facts: ChooserInputs, size: int | None, setting: _Setting) -> ClippedMean:
