@@ -234,6 +234,17 @@ def test_what_is_released_follows_from_the_exact_sum_with_its_noise(limit, monke
     assert (alike[0] == alike[1]) is (limit is None)
 
 
+@pytest.mark.parametrize("power", [-160, -140, -126, 0, 120])
+def test_grids_beyond_float32_round_as_others_do(power: int) -> None:
+    """A sum of 0 stays 0 on a grid whose inverse float32 does not hold: times infinity it would not be a number."""
+    grid = 2.0**power
+    values = np.array([0.0, 1.0, -3.0], np.float64) * grid
+    single = values.astype(np.float32)
+    wanted = np.rint(single.astype(np.float64) / grid)
+    assert GridSum([[single]], grid).whole().tolist() == wanted.tolist()
+    assert wanted[0] == 0
+
+
 def test_noise_before_the_rounding_is_told_apart_from_noise_after_it():
     """The law of F + round(Z) needs a sum on the grid: what is rounded off must not come back with the noise."""
     taken = GridSum([[np.array([0.5 - 2.0**-30, 1.5 - 2.0**-30])]], 1.0)

@@ -29,6 +29,9 @@ class GridSum:
         self, parts: Sequence[Sequence[NDArray[Any]]], grid: float, before: NDArray[np.float64] | None = None
     ) -> None:
         self._parts, self._steps, self._before = parts, 1 / grid, before
+        with np.errstate(over="ignore"):
+            # Steps that float32 does not hold would make 0 times infinity of a sum of 0, which tells that it is 0.
+            self._in_single = before is None and float(np.float32(self._steps)) == self._steps
         self.size = sum(part[0].size for part in parts)
 
     def whole(self) -> NDArray[np.float64]:
@@ -69,7 +72,7 @@ class GridSum:
     def _rounded(self, arrays: list[NDArray[Any]], place: slice, rooms: _Rooms) -> NDArray[Any]:
         """Round one piece, in float32 if it is one array of that: neither a power of two nor rounding needs more."""
         first, size = arrays[0], arrays[0].size
-        if len(arrays) == 1 and self._before is None and first.dtype == np.float32:
+        if self._in_single and len(arrays) == 1 and first.dtype == np.float32:
             alone = rooms.single[:size]
             np.multiply(first, np.float32(self._steps), out=alone)
             return np.rint(alone, out=alone)
