@@ -24,7 +24,7 @@ from discreet.learn.torch.clipping.clipped_sums import ClippedSums
 from discreet.learn.torch.layers.made_up_rows import MadeUp
 from discreet.learn.torch.layers.made_up_rows import mapped as both_mapped
 from discreet.learn.torch.layers.model_preparation import prepare
-from discreet.learn.torch.layers.row_separation_probe import probe
+from discreet.learn.torch.layers.row_separation_probe import Probed, probe
 from discreet.learn.torch.layers.secret_draws import SecretFunctions, known_masks
 from discreet.learn.torch.noisy_step import NoisyStep, Projection, Scheduler, WeightAverage
 from discreet.learn.torch.progress import TrainingReport
@@ -47,10 +47,10 @@ __all__ = [
     "claimed_at_once",
     "end_run",
     "identity_of",
-    "made_up_like",
     "make_private",
     "make_private_stream",
     "pay",
+    "probed_on",
     "read_records",
     "remember_run",
     "slots_for",
@@ -160,8 +160,7 @@ def make_private(
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, augment, count_views(augment, rows.blank(slots)))
-    made_up = made_up_like(losses, records.rows, slots, watch)
-    probed = probe(model, loss, made_up.example, slots * records.rows.each, public=made_up.public)
+    probed, made_up = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
         try_sums(sums, losses, records.rows, made_up)
@@ -312,8 +311,7 @@ def make_private_stream(
     end_run(model)
     prepared = prepare(model)
     losses = RowLosses(model, loss, None, 1)
-    made_up = made_up_like(losses, records.rows, slots, watch)
-    probed = probe(model, loss, made_up.example, slots * records.rows.each, public=made_up.public)
+    probed, made_up = probed_on(losses, records.rows, slots, watch)
     with ExitStack() as undone:
         sums = undone.enter_context(closing(sums_of(losses, rule, slots, records.rows.each)))
         try_sums(sums, losses, records.rows, made_up)
@@ -456,11 +454,12 @@ def claimed_at_once(plan: RunPlan, steps: int | None) -> int:
     return max(chosen, -(-plan.steps // MOST_CLAIMS))
 
 
-def made_up_like(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> MadeUp:
-    """What a run is tried on: made-up rows, or public ones where there are at least two."""
+def probed_on(losses: RowLosses, rows: TrainingRows, slots: int, watch: Tree | None) -> tuple[Probed, MadeUp]:
+    """Try the model on made-up rows, or on public ones where there are at least two; return these, too."""
     example = as_pair(mapped(lambda part: part[0], losses.view(rows.blank(slots))))
     several = watch is not None and all(len(part) > 1 for part in leaves(watch) if isinstance(part, Tensor))
-    return MadeUp(example, as_pair(watch) if several else None)
+    public = as_pair(watch) if several else None
+    return probe(losses.model, losses.loss, example, slots * rows.each, public=public), MadeUp(example, public)
 
 
 def sums_of(losses: RowLosses, rule: Clip, slots: int, each: int = 1) -> ClippedSums:
