@@ -117,10 +117,14 @@ class Coin:
         return int(prefix < self._threshold)
 
     def array(self, count: int) -> NDArray[np.int64]:
+        """Flip `count` times."""
+        return self.flags(count).astype(np.int64)
+
+    def flags(self, count: int) -> NDArray[np.bool_]:
         """Flip `count` times: 16 bits each, 48 more for the few that they leave open."""
         words = np.frombuffer(read(2 * count), "<u2")
         top = self._threshold >> 48
-        heads = (words < top).astype(np.int64)
+        heads = words < top
         open_ = np.flatnonzero((words >= top) & (words <= min(top + DOUBT, 0xFFFF)))
         more = np.frombuffer(read(8 * open_.size), "<u8") >> np.uint64(16)
         for index, low in zip(open_, more, strict=True):

@@ -30,6 +30,7 @@ __all__ = [
     "discrete_laplace",
     "geometric",
     "geometric_sampler",
+    "heads",
     "laplace_sampler",
     "long_rounded_gaussian",
     "permutation",
@@ -110,6 +111,11 @@ def long_rounded_gaussian(variance: Fraction, count: int) -> NDArray[np.int32] |
     """Draw what `rounded_gaussian` draws, in 32 bits each if all fit: a long vector takes its time in memory."""
     sampler = rounded_gaussian_sampler(variance)
     return sampler.narrow(count) if isinstance(sampler, BlockSampler) else sampler.array(count)
+
+
+def heads(p: Fraction, count: int) -> NDArray[np.bool_]:
+    """Flip the coins of `bernoulli`, in a byte each: one for every record of a data set is many."""
+    return rational_coin(p).flags(count)
 
 
 def _sigma(variance: Fraction) -> Fraction:

@@ -15,6 +15,7 @@ from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from discreet.errors import Refused
 from discreet.learn.torch.checkpoints import pack, unpack
+from discreet.learn.torch.clipping.tape import all_modules
 from discreet.learn.torch.noisy_step import NoisyStep
 from discreet.learn.training.sampling import RunPlan
 from discreet.privacy import Event
@@ -78,19 +79,21 @@ class Guard:
 
     def renew(self) -> None:
         """Take the model as it is now."""
-        self._weights = self._stamps()
-        self._buffers = {place: buffer.detach().clone() for place, buffer in self._held_buffers()}
+        modules = all_modules(self._model)
+        self._weights = _stamps(modules)
+        self._buffers = {place: buffer.detach().clone() for place, buffer in _buffers(modules).items()}
 
     def check(self) -> None:
         """Refuse a model that something else has changed."""
-        if self._stamps() != self._weights:
+        modules = all_modules(self._model)
+        if _stamps(modules) != self._weights:
             raise Refused(
                 "the weights were changed by something else than private.step",
                 reason="what was learnt another way is not covered by this run's guarantee",
                 way_out="load weights before make_private; what projection=… and ema=… do to weights is free",
             )
         self._check_moved()
-        self.check_buffers()
+        self._check_buffers(_buffers(modules))
 
     def _check_moved(self) -> None:
         """Look at the optimiser again if it holds something else than it did."""
@@ -101,7 +104,9 @@ class Guard:
 
     def check_buffers(self) -> None:
         """Refuse buffers that training changes."""
-        now = dict(self._held_buffers())
+        self._check_buffers(_buffers(all_modules(self._model)))
+
+    def _check_buffers(self, now: dict[tuple[int, str], Tensor]) -> None:
         if now.keys() != self._buffers.keys() or not all(
             _same(now[place], old) for place, old in self._buffers.items()
         ):
@@ -119,7 +124,7 @@ class Guard:
             yield
         finally:
             self._ours = False
-            self._weights = self._stamps()
+            self._weights = _stamps(all_modules(self._model))
             clear_autocast_cache()  # It holds weights as they were.
 
     @property
@@ -139,21 +144,26 @@ class Guard:
                 way_out="leave loss.backward(), optimizer.step() and zero_grad() out of the loop",
             )
 
-    # Modules hold few things themselves; asking each takes a third of the time that `named_parameters` takes.
 
-    def _stamps(self) -> list[tuple[int, str, int, int, bool]]:
-        return [
-            (id(module), name, id(weight), weight._version, weight.requires_grad)
-            for module in self._model.modules()
-            for name, weight in module._parameters.items()
-            if weight is not None
-        ]
+# Modules hold few things themselves; asking each takes a third of the time that `named_parameters` takes.
 
-    def _held_buffers(self) -> Iterator[tuple[tuple[int, str], Tensor]]:
-        for module in self._model.modules():
-            for name, buffer in module._buffers.items():
-                if buffer is not None:
-                    yield (id(module), name), buffer
+
+def _stamps(modules: list[nn.Module]) -> list[tuple[int, str, int, int, bool]]:
+    return [
+        (id(module), name, id(weight), weight._version, weight.requires_grad)
+        for module in modules
+        for name, weight in module._parameters.items()
+        if weight is not None
+    ]
+
+
+def _buffers(modules: list[nn.Module]) -> dict[tuple[int, str], Tensor]:
+    return {
+        (id(module), name): buffer
+        for module in modules
+        for name, buffer in module._buffers.items()
+        if buffer is not None
+    }
 
 
 def _held(optimizer: Optimizer) -> list[int]:

@@ -16,6 +16,7 @@ from discreet.learn.training.clip_rules import Clip
 from discreet.learn.training.grid_sums import GridSum
 from discreet.learn.training.stream_plan import StreamPlan, Unbanding
 from discreet.learn.training.training_plan import TrainingPlan
+from discreet.noise.samplers import heads
 from discreet.privacy import Event
 
 __all__ = ["NOBODY", "PhysicalBatch", "PoissonSampler", "RunNoise", "RunPlan", "RunSampler", "Stream"]
@@ -47,7 +48,7 @@ class PoissonSampler:
         """Draw from `count` records, a private number."""
         if not 0 <= integer(count, name="count") <= self.plan.most_records:
             raise InvalidParameter("the data set has more records than sums of doubles hold exactly: split it")
-        chosen = np.flatnonzero(noise.bernoulli(self.plan.sampling_probability, count))
+        chosen = np.flatnonzero(heads(self.plan.sampling_probability, count))
         return cut(chosen[noise.permutation(chosen.size)], self.plan.physical_batch)
 
 

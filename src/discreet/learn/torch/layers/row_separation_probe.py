@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
-from discreet.learn.torch.clipping.tape import autocast_now, shared_by_rows
+from discreet.learn.torch.clipping.tape import all_modules, autocast_now, shared_by_rows
 from discreet.learn.torch.layers.made_up_rows import (
     KINDS,
     Loss,
@@ -256,7 +256,7 @@ class Probed:
 
 
 def _surroundings(model: nn.Module) -> tuple[tuple[bool, ...], int, torch.dtype | None]:
-    modes = tuple(module.training for module in model.modules())
+    modes = tuple(module.training for module in all_modules(model))
     return modes, torch.get_num_threads(), autocast_now()
 
 

@@ -26,6 +26,7 @@ from torch.utils.hooks import RemovableHandle
 from discreet import noise
 from discreet.errors import InvalidParameter, Refused
 from discreet.learn.torch.clipping.tape import RunHook
+from discreet.noise.samplers import heads
 
 __all__ = [
     "SecretDropout",
@@ -62,7 +63,7 @@ def drop(x: Tensor, p: float, training: bool, dimensions: int | None = None) -> 
     known = known_rows(x)
     if known is not None:
         return x * known.to(x).div_(float(keep))
-    coins = torch.from_numpy(noise.bernoulli(keep, tuple(shape)))
+    coins = torch.from_numpy(heads(keep, math.prod(shape)).reshape(shape))
     return x * coins.to(device=x.device, dtype=x.dtype).div_(float(keep))
 
 
