@@ -23,7 +23,7 @@ from discreet.synth.tables.group_ties import _Pair, _Parts, measure_ties
 from discreet.synth.tables.mst import MST
 from discreet.synth.tables.normal_scores import NormalScores, Tie, check_ties, in_order_of, score_ends
 from discreet.synth.tables.private_table import MarginalSensitivity, PrivateTable, RoundAccount
-from discreet.synth.tables.sparse_tables import MeasuredTable, emptied, filled_cells, risk_of_keeping
+from discreet.synth.tables.sparse_tables import MeasuredTable, emptied, filled_cells, rows_moved
 from discreet.synth.tables.table_model import Grouping, TableModel, TiedRows
 from discreet.synth.tables.table_shape import TableShape, marginal_cliques, marginal_distances
 
@@ -58,7 +58,7 @@ def test_a_heavy_tail_and_its_logarithm_stay_together(method):
         models = [model_of(method, table, Fraction(2, 5)) for table in tables]
         found = [correlation(model.sample(3000)) for model in models]
     assert np.mean([correlation(table) for table in tables]) == pytest.approx(0.91, abs=0.01)
-    assert np.mean(found) > 0.84
+    assert np.mean(found) > 0.82
     assert sum({0, 1} <= {tie.left for tie in model.ties} | {tie.right for tie in model.ties} for model in models) >= 3
 
 
@@ -192,15 +192,25 @@ def test_a_model_with_ties_is_restored_and_asked_for_some_rows_alone():
 # --- sparse tables ---
 
 
-def test_risk_is_that_of_many_draws():
-    """The estimate is the mean of the squared error within a fifth: jumps are smoothed over a deviation."""
+def test_rows_moved_are_those_of_many_draws():
+    """Rows of cells that are taken for empty, and noise above the level: the mean of the estimate is that of both."""
     draw = np.random.default_rng(7)
-    truth = np.concatenate([np.zeros(60), np.array([3.0, 5.0, 12.0, 40.0])])
-    for level in (0.0, 2.0, 6.0):
-        noisy = truth + 2.0 * draw.normal(size=(4000, truth.size))
-        errors = ((np.where(noisy > level, noisy, 0.0) - truth) ** 2).sum(axis=1).mean()
-        told = np.mean([risk_of_keeping(one, 2.0, level) for one in noisy])
-        assert 0.8 * errors < told < 1.25 * errors
+    truth = np.concatenate([np.zeros(300), np.array([1.0, 2.0, 12.0, 40.0])])
+    for level in (0.0, 1.0, 3.0):
+        noisy = truth + 2.0 * draw.normal(size=(2000, truth.size))
+        low = noisy <= 2.0 * level
+        lost = (truth * low).sum(axis=1).mean() if level else 0.0
+        added = (noisy * (~low & (truth == 0))).sum(axis=1).mean()
+        told = np.mean([rows_moved(one, 2.0, level) for one in noisy])
+        assert told == pytest.approx(lost + added, rel=0.1, abs=12)  # Held rows are not below none.
+
+
+def test_cells_of_few_rows_each_are_not_taken_for_empty():
+    """Many small counts below the noise: in squared error zero would be near, but a tenth of the rows would be gone."""
+    draw = np.random.default_rng(6)
+    truth = np.concatenate([np.full(290, 8.0), np.full(34, 600.0)])
+    for _ in range(20):
+        assert filled_cells(NoisyMarginal((0, 1), truth + 10.0 * draw.normal(size=324), 10.0)) is None
 
 
 def test_empty_cells_are_found_where_there_are_many_and_never_where_all_are_filled():

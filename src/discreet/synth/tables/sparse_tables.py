@@ -19,14 +19,15 @@ from discreet.synth.tables.graphical.belief_propagation import Clique, Floats
 from discreet.synth.tables.graphical.effects import NoisyMarginal
 from discreet.synth.tables.graphical.graphical_model import Graphical
 
-__all__ = ["MeasuredTable", "emptied", "filled_cells", "risk_of_keeping"]
+__all__ = ["MeasuredTable", "emptied", "filled_cells", "rows_moved"]
 
 _LEVELS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0)  # Deviations of noise up to which cells may be taken for empty.
-_SURELY = 0.8  # The share of the risk that has to be left: below it noise of the estimate hardly comes.
+_SURELY = 0.5  # The share of the rows in wrong places that may be left,
+_SURE = 2.0  # with so many deviations of what noise adds to their estimate.
 _EMPTY = 1e-3  # Deviations: what an empty cell holds, so that every sum can be reached.
 _LEFT = -math.log(16)  # Of what a fit leaves in empty cells, a sixteenth is kept: none is impossible.
 _LEAST = 1e-9  # Rows, where a model has none.
-_SWEEPS = 1  # Over the sums of columns: cells that were nearly empty move them little.
+_SWEEPS = 3  # Over the sums of columns: cells that were nearly empty move them little.
 _TURNS = 30  # Of proportional fitting: enough for a thousandth of the sums.
 
 
@@ -131,28 +132,25 @@ def _beside(cells: NDArray[np.bool_], axis: int) -> NDArray[np.bool_]:
 
 
 def filled_cells(counts: NoisyMarginal) -> NDArray[np.bool_] | None:
-    """Tell which cells are filled, if taking the others for empty is surely nearer to the truth than keeping them."""
+    """Tell which cells are filled, if taking the others for empty surely moves fewer rows than keeping them."""
     deviation, values = float(np.max(counts.deviation)), counts.values.ravel()
-    kept = risk_of_keeping(values, deviation, 0.0)
-    risks = [risk_of_keeping(values, deviation, level * deviation) for level in _LEVELS]
-    best = int(np.argmin(risks))
+    moved = [rows_moved(values, deviation, level) for level in _LEVELS]
+    best = int(np.argmin(moved))
     filled = values > _LEVELS[best] * deviation
-    return filled if risks[best] < _SURELY * kept and filled.any() else None
+    unsure = _SURE * deviation * math.sqrt(np.count_nonzero(~filled))
+    kept = rows_moved(values, deviation, 0.0)
+    return filled if filled.any() and moved[best] + unsure < _SURELY * kept else None
 
 
-def risk_of_keeping(values: Floats, deviation: float, level: float) -> float:
-    """Estimate the squared error of counts of which those up to a level are set to zero.
+def rows_moved(values: Floats, deviation: float, level: float) -> float:
+    """Estimate how many rows are in the wrong place if counts up to a level, in deviations, are taken for none.
 
-    Theorem     With Gaussian noise the mean of the squared move, plus twice the variance times the mean slope of what
-                is done, less the variance of all cells, is the mean squared error [Ste81]. The jump at the level is a
-                slope, too: its height times how many counts lie near it, the geometric mean of both sides, for
-                noise falls off as a product.
+    Those of the cells that are taken for empty: their sum, and what noise below the level lacks of it. And what noise
+    above the level adds to cells that are empty, of which there are twice as many as counts below zero.
     """
-    low = values <= level
-    variance = deviation**2
-    sides = [
-        np.count_nonzero((values > level + side) & (values <= level + side + deviation)) for side in (0, -deviation)
-    ]
-    near = math.sqrt(sides[0] * sides[1]) / deviation
-    moved = float((values[low] ** 2).sum())
-    return moved + variance * (np.count_nonzero(~low) - np.count_nonzero(low)) + 2 * variance * level * near
+    low = values[values <= level * deviation]
+    density = math.exp(-(level**2) / 2) / math.sqrt(2 * math.pi)
+    below = (1 + math.erf(level / math.sqrt(2))) / 2
+    empty = min(2 * int(np.count_nonzero(values < 0)), values.size)
+    held = float(low.sum()) + low.size * deviation * density / below if level else 0.0
+    return max(held, 0.0) + empty * deviation * density
