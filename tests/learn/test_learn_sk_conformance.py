@@ -53,6 +53,7 @@ ESTIMATORS: tuple[tuple[Any, dict[str, str]], ...] = (
         private.BoostedTreesRegressor(**USUAL, target_bounds=(-300, 300), rounds=8, weight_bounds=(0, 10)),
         REGRESSION | WEIGHTS,
     ),
+    (private.PoissonRegressor(**USUAL, target_bounds=(0, 300), weight_bounds=(0, 10)), REGRESSION | WEIGHTS),
     (private.RandomForestClassifier(**USUAL, **FOUND), CLASSIFICATION),
     (private.KMeans(3, **USUAL), {**ONCE, "check_clustering": TWICE}),
     (private.Imputer(bounds=(-10, 10)), TOTAL),

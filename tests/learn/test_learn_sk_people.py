@@ -73,6 +73,8 @@ def models(session: Any) -> dict[str, tuple[Any, Any, int]]:
         "boosted": (private.BoostedTreesClassifier(**KNOWN, **classes, **paying), LABELS, 3),
         "forest": (private.RandomForestClassifier(**KNOWN, **classes, **paying), LABELS, 3),
         "boosted numbers": (private.BoostedTreesRegressor(**REGRESSION, **paying), Y, 3),
+        "poisson": (private.PoissonRegressor(**KNOWN, target_bounds=(0, 30), **paying), Y, 3),
+        "softmax": (private.LogisticRegression(**KNOWN, classes=[0, 1, 2], multi_class="softmax", **paying), LABELS, 3),
         "pca": (private.PCA(**KNOWN, **paying, coverage=None), None, 3),
         "scaler": (private.StandardScaler(**KNOWN, **paying, coverage=None), None, 3),
         "k-means": (private.KMeans(2, **KNOWN, **paying), None, 3),

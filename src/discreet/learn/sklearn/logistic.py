@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from discreet.adaptive.bounded_memberships import SLOTS
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number, nonnegative
-from discreet.learn.convex.logistic_gradient import FINE, Labelled, unit_scores
+from discreet.learn.convex.logistic_gradient import FINE, LOGISTIC, Labelled, RisingCurve, unit_scores
 from discreet.learn.convex.softmax_gradient import SoftmaxRows
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame
@@ -39,7 +39,7 @@ from discreet.robust.regression_design import HALF
 from discreet.robust.reweighting import lengths
 from discreet.schema.columns import Bounds
 
-__all__ = ["Estimates", "Fits", "LogisticRegression", "fitted"]
+__all__ = ["Estimates", "Fits", "Ground", "LogisticFit", "LogisticRegression", "by_objective", "fitted", "prepared"]
 
 FloatArray = NDArray[np.float64]
 _METHODS = ("auto", "objective", "newton")
@@ -327,7 +327,7 @@ def fitted(
         codes = np.where(weights > 0, codes, -1)
     if plan.squares is not None and units is None:
         units = np.arange(len(codes))
-    ground = replace(_prepared(plan, frame, steps, codes), units=units, weights=weights)
+    ground = replace(prepared(plan, frame, steps, codes), units=units, weights=weights)
     if isinstance(plan, ObjectivePlan) and plan.outputs > 1:
         return _by_softmax(plan, ground, codes)
     labels = [1] if plan.problems == 1 else range(plan.problems)
@@ -351,15 +351,17 @@ class Ground:
     inside: NDArray[np.bool_] = field(repr=False)
     units: Integers | None = field(default=None, repr=False)
     weights: Integers | None = field(default=None, repr=False)
+    curve: RisingCurve = LOGISTIC
+    count: float = 0.0  # about how many rows there are, as was told
 
     def labelled(self, coordinates: LogisticCoordinates, labels: Integers) -> Labelled:
-        return Labelled(self.rows(coordinates), labels, weights=self.weights)
+        return Labelled(self.rows(coordinates), labels, self.curve, self.weights)
 
     def rows(self, coordinates: LogisticCoordinates) -> Integers:
         return coordinates.rows(self.standard, self.inside)
 
 
-def _prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Ground:
+def prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Integers, codes: Integers) -> Ground:
     """Choose coordinates by noisy means, spreads and lengths.
 
     A row whose label is no class adds nothing to a fit. It is counted, in the middle of the bounds: under replace-one
@@ -374,7 +376,8 @@ def _prepared(plan: ObjectivePlan | NewtonPlan, frame: FeatureFrame, steps: Inte
     standard = columns.look(steps)
     far = np.where(inside, lengths(standard), 0.0)
     (longest,) = preparation.lengths.chosen((far,), _spared(plan, float(seen.counts[0])))
-    return Ground(LogisticCoordinates(frame, columns, longest, plan.constant), standard, inside)
+    coordinates = LogisticCoordinates(frame, columns, longest, plan.constant)
+    return Ground(coordinates, standard, inside, count=float(seen.counts[0]))
 
 
 def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
@@ -385,10 +388,10 @@ def _spared(plan: ObjectivePlan | NewtonPlan, count: float) -> float:
 
 
 def _fit(plan: ObjectivePlan | NewtonPlan, ground: Ground, labels: Integers) -> LogisticFit:
-    return _by_objective(plan, ground, labels) if isinstance(plan, ObjectivePlan) else _by_newton(plan, ground, labels)
+    return by_objective(plan, ground, labels) if isinstance(plan, ObjectivePlan) else _by_newton(plan, ground, labels)
 
 
-def _by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> LogisticFit:
+def by_objective(plan: ObjectivePlan, ground: Ground, labels: Integers) -> LogisticFit:
     """Find the minimum with a random slope, and measure the matrix there if intervals are wanted."""
     objective, matrix, plain = plan.objective, plan.curvature, ground.coordinates
     found = np.array([float(value) for value in objective.release(ground.labelled(plain, labels))])

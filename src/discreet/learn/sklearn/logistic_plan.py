@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.errors import InvalidParameter
-from discreet.learn.convex.logistic_gradient import RADIUS, STEEPEST, LogisticCurvature, LogisticScores
-from discreet.learn.convex.objective_perturbation import LOGISTIC_ROW, Calibration, ObjectivePerturbation
+from discreet.learn.convex.logistic_gradient import RADIUS, LogisticCurvature, LogisticScores
+from discreet.learn.convex.objective_perturbation import LOGISTIC_ROW, Calibration, ObjectivePerturbation, RowLoss
 from discreet.learn.convex.softmax_gradient import row_doubt, softmax_row
 from discreet.learn.sklearn.bounds import FeatureFrame
 from discreet.learn.sklearn.moments import ClassMoments, ClassSums
@@ -92,6 +92,7 @@ class ObjectivePlan:
     rows: int  # prepared for
     weighted: bool = False  # whether rows weigh unlike each other
     outputs: int = 1  # margins of a row: one, or, for softmax, one for each class
+    kept: Fraction = Fraction(0)  # of all squares of mu, for sums that somebody else measures
 
     @classmethod
     def for_budget(
@@ -109,10 +110,12 @@ class ObjectivePlan:
         slots: int = 1,
         weighted: bool = False,
         outputs: int = 1,
+        loss: RowLoss = LOGISTIC_ROW,
+        kept: Fraction = Fraction(0),
     ) -> ObjectivePlan:
         """Divide epsilon and delta; a larger ridge than privacy needs is the caller's wish."""
         matrices = _CURVATURE + (_SQUARES if slots > 1 or weighted else 0)
-        sums = _MOMENTS + _LENGTHS + _OUTPUT + (matrices if inference else 0)
+        sums = _MOMENTS + _LENGTHS + _OUTPUT + kept + (matrices if inference else 0)
         choices = [
             Calibration(
                 epsilon=epsilon,
@@ -122,7 +125,7 @@ class ObjectivePlan:
                 jacobian_share=share,
                 sums_share=sums,
                 slots=slots,
-                loss=LOGISTIC_ROW if outputs == 1 else softmax_row(outputs),
+                loss=loss if outputs == 1 else softmax_row(outputs),
             )
             for share in (_JACOBIANS if people is not None else (Fraction(1, 10),))
         ]
@@ -136,6 +139,7 @@ class ObjectivePlan:
             rows=max(_PREPARED, 4 * (people or 0)) * slots,
             weighted=weighted,
             outputs=outputs,
+            kept=kept,
         )
 
     @property
@@ -184,7 +188,7 @@ class ObjectivePlan:
         is_softmax = self.outputs > 1
         return ObjectivePerturbation(
             dimension=self.dimension * self.outputs,
-            steepest=_SOFTMAX_STEEPEST if is_softmax else STEEPEST,
+            steepest=_SOFTMAX_STEEPEST if is_softmax else self.calibration.loss.trace,
             row_doubt=row_doubt(self.outputs) if is_softmax else Fraction(0),
             mu_squared=self.calibration.slope_mu_squared / self.slots**2,
             ridge=self.ridge * self.slots,
@@ -201,6 +205,7 @@ class ObjectivePlan:
                 dimension=self.dimension,
                 relation=self.calibration.relation,
                 mu_squared=share,
+                steepest=self.calibration.loss.trace,
                 weighted=self.weighted,
             )
             if self.inference
@@ -223,7 +228,8 @@ class ObjectivePlan:
         curvature = self.curvature.event.mu_squared * self.slots**2 if self.curvature else 0
         squares = self.squares.event.mu_squared if self.squares else 0
         each = self.objective.output_mu_squared + curvature + squares
-        return self.preparation.spent * self.slots**2 + self.problems * each
+        kept = self.kept * self.calibration.mu_squared
+        return self.preparation.spent * self.slots**2 + kept + self.problems * each
 
 
 def best_jacobian_share(choices: list[Calibration], people: int, features: int) -> Calibration:
