@@ -42,6 +42,7 @@ from benchmarks import (
     bench_totals,
     bench_training_speed,
     bench_units,
+    bench_workload,
 )
 from benchmarks.environments import ROOT
 from benchmarks.results import Results
@@ -81,6 +82,7 @@ TOPICS: Final = {
     "quantile_intervals": Topic(bench_quantile_intervals.measure, bench_quantile_intervals.tables, needs_data=True),
     "quantiles_at_once": Topic(bench_quantiles_at_once.measure, one(bench_quantiles_at_once.table), counts_runs=True),
     "population": Topic(bench_population.measure, bench_population.tables, needs_data=True),
+    "workload": Topic(bench_workload.measure, one(bench_workload.table)),
     "robustness": Topic(bench_robustness.measure, bench_robustness.tables),
     "queries": Topic(bench_queries.measure, bench_queries.tables),
     "engines": Topic(bench_engines.measure, bench_engines.tables, needs_scratch=True),
@@ -105,7 +107,7 @@ TOPICS: Final = {
     "attacks_identity": Topic(bench_attacks_identity.measure, bench_attacks_identity.tables, needs_data=True),
     "merf": Topic(bench_merf.measure, bench_merf.tables, needs_data=True),
     "diffusion": Topic(bench_diffusion.measure, one(bench_diffusion.table), needs_data=True),
-    "synth_tables": Topic(bench_synth_tables.measure, bench_synth_tables.tables, needs_data=True),
+    "synth_tables": Topic(bench_synth_tables.measure, bench_synth_tables.tables, needs_data=True, counts_runs=True),
     "synth_auto": Topic(bench_synth_auto.measure, bench_synth_auto.tables, needs_data=True),
 }
 

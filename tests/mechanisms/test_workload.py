@@ -250,7 +250,7 @@ def test_no_strategy_is_below_the_bound_and_a_search_comes_near(queries: Factor,
         return reached(queries, lower @ lower.T + 1e-9 * np.eye(size), relation, aim)
 
     starts = [np.eye(size)[places], np.tril(np.ones((size, size)))[places] + 0.3, CHANCE.normal(size=places[0].size)]
-    options = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-7, "fatol": 1e-9}
+    options: Any = {"maxiter": 20_000, "maxfev": 20_000, "xatol": 1e-7, "fatol": 1e-9}
     found = min(float(minimize(error, start, method="Nelder-Mead", options=options).fun) for start in starts)
     assert found >= bound * (1 - 1e-6)
     if size == 3 and aim == "sum":  # Largest variances have edges, at which such a search gets stuck.
@@ -298,7 +298,7 @@ def test_the_slope_of_the_search_for_laplace_noise_is_right() -> None:
     queries = Factor("prefix", 64)
     rows = best_for_l1(queries.gram())
     assert np.abs(rows).sum(axis=0) == pytest.approx(1)
-    error = queries.squares(np.linalg.inv(rows.T @ rows)).sum()
+    error = queries.squares(np.asarray(np.linalg.inv(rows.T @ rows), np.float64)).sum()
     assert error < 0.5 * queries.squares(np.eye(64)).sum()
 
 
@@ -443,7 +443,7 @@ def test_rounded_noise_is_as_near_to_continuous_noise_as_is_claimed() -> None:
 # --- one call: Tables, units, prices, refusals. ---
 
 
-TABLE = {"age": [20, 30, 30, 99], "sex": ["f", "m", "m", "f"]}
+TABLE: dict[str, list[Any]] = {"age": [20, 30, 30, 99], "sex": ["f", "m", "m", "f"]}
 CELLS = {"age": [20, 30, 40], "sex": ["f", "m"]}
 
 
@@ -494,8 +494,8 @@ def test_a_ledger_is_charged_once_before_anything_is_read() -> None:
 
 def test_units_with_several_rows_cost_what_their_rows_move_together() -> None:
     shared: dict[str, Any] = {"cells": range(4), "relation": ADD_REMOVE, "rho": 1}
-    one = dp.workload([0, 1, 2, 3], "prefix", **shared)
-    several = dp.workload([0, 1, 2, 3], "prefix", unit=["a", "a", "a", "b"], max_rows=3, **shared)
+    one: Any = dp.workload([0, 1, 2, 3], "prefix", **shared)
+    several: Any = dp.workload([0, 1, 2, 3], "prefix", unit=["a", "a", "a", "b"], max_rows=3, **shared)
     assert several.accuracy.standard_errors == pytest.approx(3 * one.accuracy.standard_errors)
     assert several.max_rows == 3
     assert several.event.to_json() != one.event.to_json()
@@ -559,7 +559,7 @@ def test_strategies_that_do_not_fit_are_refused() -> None:
 
 
 def test_accuracy_refuses_places_and_weights_that_are_not_there() -> None:
-    accuracy = dp.workload([1], "prefix", cells=range(4), relation=ADD_REMOVE, epsilon=1).accuracy
+    accuracy: Any = dp.workload([1], "prefix", cells=range(4), relation=ADD_REMOVE, epsilon=1).accuracy
     for places in ([4], [-1], [], [[0]]):
         with pytest.raises(InvalidParameter):
             accuracy.covariance(places)

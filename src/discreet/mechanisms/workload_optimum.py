@@ -31,7 +31,7 @@ _NEAR = 1.005  # Times the bound is near enough,
 _NEAR_LARGE = 1.015  # or so many, where a step takes seconds.
 _LARGE = 256
 _ROUNDS = 400
-_ROUNDS_LARGE = 15
+_ROUNDS_LARGE = 60
 _NOTHING = 1e-12  # Of the largest eigenvalue: what rounding leaves of zero.
 _LEAST = 1e-13  # Of the weight of a change, so that all of them stay in.
 
@@ -155,28 +155,26 @@ def trees(size: int) -> list[Floats]:
     return found
 
 
-def best_for_l1(gram: Floats) -> Floats:
+def best_for_l1(gram: Floats, rows: Floats | None = None) -> Floats:
     """Search for all cells and a few sums of them, with weights, whose sum of variances is small. [MMHM18]
 
     Columns have the absolute sum one. With rows T below the unit matrix, and d = 1 + the sums of the columns of T,
-    the sum of variances is tr(D G D (I + TᵀT)⁻¹), D the diagonal matrix of d.
+    the sum of variances is tr(D G D (I + TᵀT)⁻¹), D the diagonal matrix of d. The search begins at `rows` that are not
+    negative, or at numbers that follow no pattern.
     """
     from scipy.optimize import minimize
 
     size = gram.shape[0]
-    count = max(1, size // 16)
-    # Numbers that are spread evenly and follow no pattern: the same in every run.
-    places = np.outer(np.arange(1, count + 1), np.arange(1, size + 1)) * ((math.sqrt(5) - 1) / 2)
-    start = (places - np.floor(places)).reshape(-1) / count
-
+    begun = _spread(max(1, size // 16), size) if rows is None else rows / rows.sum(axis=0).max()
+    count, start = begun.shape[0], begun.reshape(-1)
     scale = float(np.trace(gram))
 
     def error(flat: Floats) -> tuple[float, Floats]:
-        rows = flat.reshape(count, size)
-        grown = 1 + rows.sum(axis=0)
-        inner = np.linalg.inv(np.eye(count) + rows @ rows.T)
-        half = inner @ rows  # T (I + TᵀT)⁻¹
-        inverse = np.eye(size) - rows.T @ half
+        sums = flat.reshape(count, size)
+        grown = 1 + sums.sum(axis=0)
+        inner = np.linalg.inv(np.eye(count) + sums @ sums.T)
+        half = inner @ sums  # T (I + TᵀT)⁻¹
+        inverse = np.eye(size) - sums.T @ half
         scaled = gram * np.outer(grown, grown)
         value = float(np.sum(scaled * inverse))
         of_sums = 2 * ((gram * inverse) @ grown)
@@ -191,5 +189,11 @@ def best_for_l1(gram: Floats) -> Floats:
         bounds=[(0, None)] * start.size,
         options={"maxiter": _SEARCHED},
     )
-    rows = np.asarray(found.x).reshape(count, size)
-    return np.asarray(np.concatenate([np.eye(size), rows]) / (1 + rows.sum(axis=0)))
+    ended = np.asarray(found.x).reshape(count, size)
+    return np.asarray(np.concatenate([np.eye(size), ended]) / (1 + ended.sum(axis=0)))
+
+
+def _spread(count: int, size: int) -> Floats:
+    """Return numbers that are spread evenly and follow no pattern: the same in every run."""
+    places = np.outer(np.arange(1, count + 1), np.arange(1, size + 1)) * ((math.sqrt(5) - 1) / 2)
+    return np.asarray((places - np.floor(places)) / count)

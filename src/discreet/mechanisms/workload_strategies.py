@@ -148,11 +148,12 @@ def _inverse(factor: StrategyFactor) -> Floats:
         return np.eye(factor.size) if factor.name == "identity" else np.full((factor.size, 1), 1 / factor.size)
     matrix = factor.matrix.astype(np.float64)
     largest = np.abs(matrix).max()
-    if matrix.shape[0] == matrix.shape[1]:
+    if matrix.shape[0] >= matrix.shape[1]:
+        square = matrix.shape[0] == matrix.shape[1]
         try:
-            found = np.linalg.inv(matrix)
+            found = np.linalg.inv(matrix) if square else np.linalg.solve(matrix.T @ matrix, matrix.T)
         except np.linalg.LinAlgError:
-            found = np.zeros_like(matrix)
+            found = np.zeros(matrix.T.shape)
         if np.abs(found @ matrix - np.eye(factor.size)).max() < 1e-9:
             return np.asarray(found, np.float64)
     return np.asarray(_pseudo_inverse(matrix / largest) / largest)
@@ -241,7 +242,7 @@ def _times(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 _RIDGE = 1 / 4096  # Of the sensitivity: for all cells, so that every query follows from what is measured, exactly.
 _MOST_ROWS = 4096  # Of a matrix that is measured as it is.
 _FEW = 32  # Cells up to which it saves something that a unit which is replaced does not change the total.
-_SEARCHED = 1024  # Cells up to which a search for Laplace noise is quick.
+_SMALL = 512  # Cells up to which a strategy for Gaussian noise is tried for Laplace noise, too.
 
 
 @final
@@ -294,17 +295,24 @@ def _named(name: str, size: int, pure: bool, replaced: bool, largest: bool, bits
 
 
 def _searched(queries: Factor, pure: bool, replaced: bool, largest: bool, bits: int) -> _Chosen:
-    optimum = best_for_l2(queries, replaced=replaced, largest=largest)
-    ridged = (1 - _RIDGE) * optimum.gram + _RIDGE * np.eye(queries.size) / (2 if replaced else 1)
-    gaussian = _whole(np.asarray(np.linalg.cholesky(ridged).T, np.float64), bits)
     if not pure:
-        return _Chosen(gaussian, optimum.bound)
-    tried = [gaussian, StrategyFactor("identity", queries.size), *map(_as_whole, trees(queries.size))]
+        return _for_gaussian_noise(queries, replaced, largest, bits)
+    tried = [StrategyFactor("identity", queries.size), *map(_as_whole, trees(queries.size))]
+    tried.append(_whole(best_for_l1(queries.gram()), bits))
     if queries.answers <= _MOST_ROWS:
         tried += _measured_as_asked(queries, bits)
-    if queries.size <= _SEARCHED:
-        tried.append(_whole(best_for_l1(queries.gram()), bits))
+    if queries.answers <= queries.size // 2:
+        sums = np.abs(queries.rows(np.arange(queries.answers)))
+        tried.append(_whole(best_for_l1(queries.gram(), sums), bits))
+    if queries.size <= _SMALL:
+        tried.append(_for_gaussian_noise(queries, replaced, largest, bits).factor)
     return _Chosen(min(tried, key=lambda one: predicted(queries, one, replaced, largest)), None)
+
+
+def _for_gaussian_noise(queries: Factor, replaced: bool, largest: bool, bits: int) -> _Chosen:
+    optimum = best_for_l2(queries, replaced=replaced, largest=largest)
+    ridged = (1 - _RIDGE) * optimum.gram + _RIDGE * np.eye(queries.size) / (2 if replaced else 1)
+    return _Chosen(_whole(np.asarray(np.linalg.cholesky(ridged).T, np.float64), bits), optimum.bound)
 
 
 def predicted(queries: Factor, strategy: StrategyFactor, replaced: bool, largest: bool) -> float:

@@ -12,6 +12,8 @@ import pytest
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.mechanisms.workload import CellCounts, Workload
+from discreet.query.ast import Field, walk
+from discreet.query.functions.expressions import evaluate
 from discreet.query.session import sql_workload
 from discreet.query.session.session import Session
 
@@ -117,7 +119,7 @@ def test_answers_are_near_and_named_and_charged_once() -> None:
     queries = {f"under {age}": f"SELECT COUNT(*) FROM people WHERE age < {age}" for age in range(10, 100, 10)}
     table = rows(600)
     with opened(table) as session, clamped(table) as plain:
-        release = dp.query.workload(session, queries, rho=50)
+        release: Any = dp.query.workload(session, queries, rho=50)
         truth = [plain.execute(one).fetchone()[0] for one in queries.values()]  # type: ignore[index]
         assert np.allclose([float(value) for value in release.value], truth, atol=3)
         assert release.labels == tuple(queries)
@@ -197,13 +199,14 @@ def test_what_is_no_sum_of_few_cells_is_refused_for_free(name: str) -> None:
 def test_units_with_several_rows_and_other_mistakes_are_refused() -> None:
     with opened(rows(), dp.Unit("person", max_groups=2)) as session, pytest.raises(Refused, match="one row of each"):
         dp.query.workload(session, QUERIES[:2], rho=1)
-    exchanged = dp.Unit("person", relation="replace-one", units=300)
+    exchanged = dp.Unit("person", relation=dp.Relation.REPLACE_ONE, units=300)
     with opened(rows(), exchanged) as session, pytest.raises(Refused, match="replace-one"):
         dp.query.workload(session, QUERIES[:2], rho=1)
     with opened(rows()) as session:
-        for wrong in ({}, {"epsilon": 1, "rho": 1}, {"rho": 1, "aim": "mean"}):
+        mistakes: list[dict[str, Any]] = [{}, {"epsilon": 1, "rho": 1}, {"rho": 1, "aim": "mean"}]
+        for wrong in mistakes:
             with pytest.raises(InvalidParameter):
-                dp.query.workload(session, QUERIES[:2], **wrong)  # type: ignore[arg-type]
+                dp.query.workload(session, QUERIES[:2], **wrong)
         with pytest.raises(Refused, match="costs at least"):
             dp.query.workload(session, QUERIES[:2], epsilon="1e-9")
 
@@ -215,11 +218,11 @@ def test_values_between_constants_stand_for_all_others() -> None:
             f"SELECT COUNT(*) FROM people WHERE age {one}" for one in ("< 3", "<> 7", "IN (7, 9)", "> 119.5", "= 0")
         ]
         asked = sql_workload._asked(session, queries)
-        (field,) = {one for condition in asked.conditions for one in sql_workload.walk(condition)
-                    if isinstance(one, sql_workload.Field)}  # fmt: skip
+        (field,) = {one for condition in asked.conditions for one in walk(condition)
+                    if isinstance(one, Field)}  # fmt: skip
 
         def held(value: Any) -> tuple[bool, ...]:
-            return tuple(sql_workload.evaluate(one, {field.name: value}) is True for one in asked.conditions)
+            return tuple(evaluate(one, {field.name: value}) is True for one in asked.conditions)
 
         listed = {held(value) for value in sql_workload._values(field, asked.conditions)}
         assert {held(value) for value in [*range(121), None]} <= listed
