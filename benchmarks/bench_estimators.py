@@ -36,6 +36,7 @@ def measure(*, quick: bool, data: Path | None) -> Results:
             gathering.run(environment, script, str(FOLDER))
             if subject == OURS:
                 gathering.run(environment, "discreet_intervals")
+                gathering.run(environment, "discreet_classes")
     gathering.failures = {name.replace(str(FOLDER), "DATA"): why for name, why in gathering.failures.items()}
     return gathering.results("estimators")
 
@@ -56,7 +57,33 @@ def tables(results: Results) -> tuple[Table, ...]:
             for metric in METRICS[known.task]:
                 rows.append(_row(results, known.name, estimator, metric))
     title = "Estimators on held-out rows"
-    return Table(title=title, columns=columns, rows=tuple(rows), remarks=_remarks(results)), _coverage(results)
+    first = Table(title=title, columns=columns, rows=tuple(rows), remarks=_remarks(results))
+    return first, *_classes(results), _coverage(results)
+
+
+def _classes(results: Results) -> tuple[Table, ...]:
+    """Show softmax beside one class against the rest, where that was measured."""
+    rows = [row for row in results.rows if row.get("part") == "classes"]
+    found = {(row["dataset"], row["epsilon"], row["way"]): row for row in rows}
+    sets = list(dict.fromkeys(row["dataset"] for row in rows))
+    cells = [
+        (
+            name,
+            *(
+                " / ".join(_written(found.get((name, epsilon, way))) for way in ("ovr", "softmax"))
+                for epsilon in EPSILONS
+            ),
+            _written(found.get((name, EPSILONS[0], "not private"))),
+        )
+        for name in sets
+    ]
+    table = Table(
+        title="Accuracy of logistic regressions of more than two classes",
+        columns=("data", *(f"ε = {epsilon}: one against the rest / softmax" for epsilon in EPSILONS), "not private"),
+        rows=tuple(cells),
+        remarks=(f"Means over divisions of the rows, 30 % of them held out; δ = {DELTA}, `inference=False`.",),
+    )
+    return (table,) if cells else ()
 
 
 def _coverage(results: Results) -> Table:
@@ -145,7 +172,7 @@ def _written(row: dict[str, Any] | None) -> str:
 
 
 def _remarks(results: Results) -> tuple[str, ...]:
-    runs = next((len(row["scores"]) for row in results.rows if "scores" in row), 0)
+    runs = next((len(row["scores"]) for row in results.rows if "scores" in row and "part" not in row), 0)
     return (
         f"Means over {runs} splits, the same for everybody; one row in {TESTED} is held out. R² below zero is worse "
         "than predicting the mean.",
