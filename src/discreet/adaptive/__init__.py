@@ -24,6 +24,7 @@ from discreet.adaptive.local_sensitivity_bounds import (
     smooth_sensitivity,
 )
 from discreet.adaptive.no_answer import NO_ANSWER, NoAnswer
+from discreet.adaptive.node_private_graphs import node_private_degrees, node_private_edges
 from discreet.adaptive.noise_recipes import best_recipe, polynomial, power, student
 from discreet.adaptive.order_queries import median_query, quantile_query, trimmed_mean_query, winsorised_mean_query
 from discreet.adaptive.partition_selection import OptimalPartitionSelection, partition_probability
@@ -76,6 +77,8 @@ __all__ = [
     "laplace_log_normal",
     "local_sensitivity",
     "median_query",
+    "node_private_degrees",
+    "node_private_edges",
     "partition_probability",
     "polynomial",
     "power",

@@ -33,6 +33,7 @@ __all__ = [
     "StarQuery",
     "TriangleQuery",
     "common_pairs",
+    "graph_among",
     "graph_of",
     "heavy_pairs",
     "node_count",
@@ -160,15 +161,30 @@ def graph_of(edges: Edges, nodes: int | tuple[Hashable, ...]) -> Graph:
     return Graph(len(nodes), _numbered(edges, nodes))
 
 
+def graph_among(edges: Edges, nodes: int | tuple[Hashable, ...]) -> Graph:
+    """Read the edges of a graph whose nodes are some of these; who of them is there without an edge is not looked at.
+
+    A graph of networkx that lacks some of these nodes is not refused: which it has is private where nodes are.
+    """
+    if not _is_networkx(edges):
+        return graph_of(edges, nodes)
+    return graph_of(list(_simple(edges).edges()), nodes)
+
+
 def _is_networkx(edges: Any) -> bool:
     """Tell a graph of networkx by what it can do, so that networkx need not be there."""
     return all(callable(getattr(edges, name, None)) for name in ("nodes", "edges", "is_directed", "is_multigraph"))
 
 
-def _from_networkx(graph: Any, nodes: int | tuple[Hashable, ...]) -> Graph:
+def _simple(graph: Any) -> Any:
+    """Return a graph of networkx, if it is of a kind that can be read."""
     if graph.is_directed() or graph.is_multigraph():
         raise InvalidParameter("the graph must be undirected, with one edge at most between two nodes")
-    names = tuple(graph.nodes())
+    return graph
+
+
+def _from_networkx(graph: Any, nodes: int | tuple[Hashable, ...]) -> Graph:
+    names = tuple(_simple(graph).nodes())
     same = len(names) == nodes if isinstance(nodes, int) else set(names) == set(nodes)
     if not same:
         raise InvalidParameter("the graph does not have the declared nodes")
