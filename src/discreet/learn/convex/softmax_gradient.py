@@ -23,6 +23,8 @@ from typing import Final, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.balls import ball, bounds, precision
+from discreet.errors import InvalidParameter
 from discreet.learn.convex.logistic_gradient import (
     FINE,
     LARGEST,
@@ -67,15 +69,12 @@ def row_doubt(classes: int) -> Fraction:
 
 @lru_cache(1)
 def _table() -> Floats:
-    """Return e^-z at the knots from 0 to 48, each the float that is nearest but for a part in 2^40 of its last bit."""
-    from flint import arb, ctx
-
-    before, ctx.prec = ctx.prec, 120
-    try:
-        knots = [(-arb(knot) / (1 << _STEP)).exp() for knot in range((_FAR + 1) << _STEP)]
-        return np.array([float(knot.mid()) for knot in knots])
-    finally:
-        ctx.prec = before
+    """Return e^-z at the knots from 0 to 48, each as the nearest float: both ends of a ball around it round to that."""
+    with precision(120):
+        knots = [bounds(ball(Fraction(-knot, 1 << _STEP)).exp()) for knot in range((_FAR + 1) << _STEP)]
+    if any(float(low) != float(high) for low, high in knots):
+        raise InvalidParameter("the table of exponentials needs a higher precision")
+    return np.array([float(low) for low, _ in knots])
 
 
 def _exponentials(behind: Integers) -> Floats:
@@ -147,20 +146,17 @@ class SoftmaxRows:
 
     def _slow(self, rows: Integers, place: list[int], fine: int) -> NDArray[np.object_]:
         """Return probabilities in units of 2^-(fine + 6), rounded to the nearest, with balls as precise as needed."""
-        from flint import arb, ctx
-
         places = np.array(place, dtype=object).reshape(self.classes, -1)
         margins = rows.astype(object) @ places.T  # Python's integers.
-        before, ctx.prec = ctx.prec, 2 * fine + 64
-        try:
-            found = np.zeros(margins.shape, dtype=object)
+        found = np.zeros(margins.shape, dtype=object)
+        bits, scale = 2 * fine + 64, 1 << (fine + ROW)
+        with precision(bits):
             for number, row in enumerate(margins.tolist()):
-                powers = [(arb(margin - max(row)) / (1 << (fine + ROW))).exp() for margin in row]
-                shares = [power / sum(powers, arb(0)) * (1 << (fine + _MORE)) + arb(0.5) for power in powers]
-                found[number] = [int(share.mid().floor().fmpq().p) for share in shares]
-            return found
-        finally:
-            ctx.prec = before
+                # What is farther behind than so many units is nothing next to one unit of the result.
+                powers = [ball(Fraction(max(margin - max(row), -bits * scale), scale)).exp() for margin in row]
+                total = sum(powers, ball(0))
+                found[number] = [round(bounds(power / total * (1 << (fine + _MORE)))[0]) for power in powers]
+        return found
 
     def curvature(self, place: Integers) -> Floats:
         """Return the second derivative at place * 2^-42, in floats."""
