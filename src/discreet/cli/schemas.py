@@ -20,7 +20,7 @@ from discreet.cli.attack.count_attacks import AveragingAnswer, RowsAnswer, Secre
 from discreet.cli.audit_support import AuditAnswer, AuditedRow, SelfAuditAnswer
 from discreet.cli.budget_support import Amount, BudgetNow, QuotaNow
 from discreet.cli.commands.bundle import BundleCheck, VerifiedBundle
-from discreet.cli.commands.data import Copied, SetFacts, SetFile, Sets
+from discreet.cli.commands.data import Copied, ErasureAnswer, ErasurePlace, SetFacts, SetFile, Sets
 from discreet.cli.commands.demo import DemoAnswer
 from discreet.cli.commands.explain_epsilon import BeliefAnswer, DeploymentAnswer, MeaningAnswer
 from discreet.cli.commands.explain_epsilon import FoundShareAnswer as FoundMeaning
@@ -96,6 +96,7 @@ ANSWERS: Mapping[str, Any] = {
     "budget raise": BudgetNow,
     "bundle verify": VerifiedBundle,
     "data copy": Copied,
+    "data erase": ErasureAnswer,
     "data list": Sets,
     "demo": DemoAnswer,
     "doctor": Health,
@@ -153,6 +154,7 @@ _DEFINITIONS: Mapping[type[Any], str] = {
     ColumnFacts: "ColumnFacts",
     CombinationAnswer: "CombinationAnswer",
     DeploymentAnswer: "DeploymentAnswer",
+    ErasurePlace: "ErasurePlace",
     FoundMeaning: "FoundAnswer",
     FoundMember: "FoundAnswer",
     ItemCountsAnswer: "ItemCountsAnswer",
