@@ -48,7 +48,7 @@ def copy_set(
     show(Copied.of(copy(name, folder)), as_json=as_json)
 
 
-@command(data, "erase", example="discreet data erase --policy plan.toml")
+@command(data, "erase", example="discreet data erase --policy plan.toml", busy="reading the ledger")
 def tell_erasure(policy: PolicyFile, as_json: AsJson = False) -> None:
     """Say file by file what deleting somebody's rows touches, and what it does not. It erases nothing itself.
 
