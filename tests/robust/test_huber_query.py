@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from robust_worlds import ADD_REMOVE, BOTH, GRID, REPLACE_ONE
 
-from discreet.adaptive import SmoothSensitivityMechanism, check_smoothness, polynomial
+from discreet.adaptive import ProposeTestRelease, SmoothSensitivityMechanism, check_smoothness, polynomial
 from discreet.errors import InvalidParameter
 from discreet.lab import verify
 from discreet.mechanisms.grid import Grid
 from discreet.privacy.relation import Relation
-from discreet.robust import huber_query, location_fit, propose_huber
-from discreet.robust.huber_query import HuberQuery, ScoreSum
+from discreet.robust import Huber, gross_error_sensitivity, huber_query, location_fit, propose_huber
+from discreet.robust.huber_query import HuberQuery, ScoreSum, _Within
 
 SMALL = [world for size in range(6) for world in combinations_with_replacement(range(6), size)]
 
@@ -144,3 +144,37 @@ def test_a_grid_that_is_too_fine_is_refused() -> None:
     with pytest.raises(InvalidParameter, match="step"):
         huber_query(grid=Grid.between(0, 1 << 31, step=1), scale=1, relation=ADD_REMOVE)
     assert math.isfinite(float(huber_query(grid=GRID, scale=1, relation=ADD_REMOVE).value([])))
+
+
+@pytest.mark.parametrize("reach", [1, 2])
+def test_the_test_covers_the_fixed_scale_gross_error_sensitivity_for_all_small_worlds(reach: int) -> None:
+    """LS <= (2 / n) max_i GES_(1/n) of the data without value i, and GES_(1/n) / n <= A_0."""
+    query = HuberQuery(grid=GRID, reach=reach, relation=REPLACE_ONE)
+    for world in SMALL:
+        if len(world) < 2:
+            continue
+        here, width = slow_value(world, reach), int(query.widths(world, np.arange(1))[0])
+        local, fixed_scale = 0, 0
+        for place in range(len(world)):
+            less = world[:place] + world[place + 1 :]
+            moved = [slow_value((*less, value), reach) for value in range(6)]
+            local = max(local, *(abs(there - here) for there in moved))
+            fixed_scale = max(fixed_scale, *(abs(there - slow_value(less, reach)) for there in moved))
+        assert local <= 2 * fixed_scale
+        assert max(local, fixed_scale) <= width
+
+
+def test_a_test_of_the_gross_error_sensitivity_is_refuted_however_far_it_looks() -> None:
+    """Among columns of two far values all have a small one, so that no distance to a large one is finite."""
+    worlds = verify.worlds((0, 5), [3])
+    largest = max(gross_error_sensitivity(Huber(1), values=[float(value) for value in world]).value for world in worlds)
+    proposal = math.ceil(2 * largest / 3)  # What the bound of the notes would be, in grid steps.
+    assert proposal == 1
+    query = HuberQuery(grid=GRID, reach=1, relation=REPLACE_ONE)
+    noisy = _Within(query=query, bound=proposal, epsilon=Fraction(1, 2))
+    passed = ProposeTestRelease(
+        distance=lambda data: 10**6, mechanism=noisy, epsilon=Fraction(1, 2), delta=Fraction(1, 100)
+    )
+    assert verify.check(passed, worlds, deltas=["0.01"]).violated
+    tested = propose_huber(grid=GRID, scale=1, psi=Huber(1), bound=1, epsilon=1, delta="0.01", relation=REPLACE_ONE)
+    assert verify.check(tested, worlds, deltas=["0.01"]).holds
