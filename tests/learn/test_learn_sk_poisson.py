@@ -248,3 +248,23 @@ def test_what_is_not_declared_is_refused(wrong: dict[str, Any], weights: Any) ->
 def test_intervals_that_nobody_paid_for_are_refused() -> None:
     with pytest.raises(Refused):
         PoissonRegressor(**KNOWN, inference=False).fit(X, Y).intervals_()
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_the_bound_dominates_brute_force_when_a_person_is_added(slots: int) -> None:
+    """A person fills slots of weight 1 / slots: the same minimum as with noise and ridge times the slots."""
+    subject = PoissonMinimum(1.0, 1.0)
+    spread = PoissonMinimum(subject.sigma * slots, subject.ridge * slots)
+    people = list(product(POINTS[3:], repeat=slots))
+    bases: list[Any] = [(), ((1.0, 0.4),) * slots, ((1.0, 0.0),) * (60 * slots)]
+    pairs = [(base, (*base, *person)) for base in bases for person in people[:: 1 if slots == 2 else 5]]
+    epsilons = (1.5, 2.5)
+    for epsilon, found in zip(epsilons, largest_delta(spread, pairs, epsilons, beyond=6.0), strict=True):
+        kappa, each = Fraction(1 / subject.ridge), Fraction(1 / subject.sigma**2)
+        given: dict[str, Any] = {"problems": 1, "relation": ADD_REMOVE, "slots": slots, "ends": POISSON_ROW.ends}
+        assert found <= float(delta_bound(Fraction(epsilon), kappa=kappa, sums=Fraction(0), each=each, **given)) + 1e-6
+    # Rows of a person that keep their weight are seen.
+    many, wrong = ((1.0, 0.0),) * 3000, PoissonMinimum(1.0, 4.0, 0)
+    (above,) = largest_delta(wrong, [(many, (*many, *((1.0, 1.0),) * slots))], (3.0,), 9.0)
+    given = {"kappa": Fraction(1, 4), "sums": Fraction(0), "each": Fraction(1), "problems": 1, "relation": ADD_REMOVE}
+    assert above > float(delta_bound(Fraction(3), **given, slots=slots, ends=POISSON_ROW.ends))
