@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.protocol import emit, is_quick
-from discreet.mechanisms import GaussianNoise, LaplaceNoise, Workload
-from discreet.mechanisms.workload_queries import Factor
+from discreet.mechanisms import GaussianNoise, LaplaceNoise, MatrixMechanism
+from discreet.mechanisms.workloads.linear_queries import Factor
 from discreet.privacy.relation import Relation
 
 FIVE = {"a": 2, "b": 3, "c": 4, "d": 5, "e": 6}
@@ -48,10 +48,10 @@ def report(name: str, queries: Any, sizes: dict[str, int], aim: str) -> None:
     """Report one workload: ours, noise on all cells, noise on the queries, and the bound."""
     shared: dict[str, Any] = {"cells": {column: range(size) for column, size in sizes.items()}, "aim": aim}
     started = time.process_time()
-    ours = Workload.best(queries, relation=Relation.ADD_REMOVE, noise=RHO, **shared)
+    ours = MatrixMechanism.best(queries, relation=Relation.ADD_REMOVE, noise=RHO, **shared)
     seconds = time.process_time() - started
-    pure = Workload.best(queries, relation=Relation.ADD_REMOVE, noise=EPSILON, **shared)
-    replaced = Workload.best(queries, relation=Relation.REPLACE_ONE, noise=RHO, **shared)
+    pure = MatrixMechanism.best(queries, relation=Relation.ADD_REMOVE, noise=EPSILON, **shared)
+    replaced = MatrixMechanism.best(queries, relation=Relation.REPLACE_ONE, noise=RHO, **shared)
     each = ours.queries
     bound, ratio = ours.bound, ours.ratio
     assert bound is not None

@@ -150,7 +150,7 @@ def outcome_of(mechanism: Any, release: Release[Any]) -> Any:
             return tuple(number for number in numbers if number is not None)
         case "Covariance":
             return _comoments(release)
-        case "Workload":  # Its queries are the cells, and their strategy is one matrix.
+        case "MatrixMechanism":  # Its queries are the cells, and their strategy is one matrix.
             (factor,) = mechanism.strategy.factors
             return tuple(round(number) for number in factor.matrix @ release.estimate)
         case "VectorMean":

@@ -16,11 +16,11 @@ import discreet as dp
 from discreet.errors import InvalidParameter, Refused
 from discreet.lab import verify
 from discreet.lab.verify import worlds
-from discreet.mechanisms import GaussianNoise, LaplaceNoise, Workload
-from discreet.mechanisms import workload as of_workload
-from discreet.mechanisms.workload_optimum import best_for_l1, best_for_l2
-from discreet.mechanisms.workload_queries import FACTORS, Factor, read_queries
-from discreet.mechanisms.workload_strategies import Strategy, StrategyFactor, best_strategy, predicted
+from discreet.mechanisms import GaussianNoise, LaplaceNoise, MatrixMechanism
+from discreet.mechanisms.workloads import matrix_mechanism as of_workload
+from discreet.mechanisms.workloads.linear_queries import FACTORS, Factor, read_queries
+from discreet.mechanisms.workloads.strategy_matrix import StrategyFactor, StrategyMatrix, best_strategy, predicted
+from discreet.mechanisms.workloads.strategy_search import best_for_l1, best_for_l2
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.relation import Relation
 
@@ -28,12 +28,12 @@ ADD_REMOVE, REPLACE_ONE = Relation.ADD_REMOVE, Relation.REPLACE_ONE
 CHANCE = np.random.default_rng(20)
 
 
-def strategy_of(*factors: Any, fine: int = 1) -> Strategy:
+def strategy_of(*factors: Any, fine: int = 1) -> StrategyMatrix:
     made = [
         StrategyFactor(factor[0], factor[1]) if isinstance(factor, tuple) else StrategyFactor.of(factor)
         for factor in factors
     ]
-    return Strategy(factors=tuple(made), fine=fine)
+    return StrategyMatrix(factors=tuple(made), fine=fine)
 
 
 def whole(rows: int, cells: int) -> np.ndarray[Any, Any]:
@@ -74,7 +74,7 @@ def counts_of(rows: tuple[int, ...], cells: int) -> np.ndarray[Any, Any]:
     return np.bincount(np.array(rows, np.int64), minlength=cells + 1)[:cells]
 
 
-def real_sensitivity(strategy: Strategy, relation: Relation) -> tuple[int, int]:
+def real_sensitivity(strategy: StrategyMatrix, relation: Relation) -> tuple[int, int]:
     """The largest norms over all neighbours of up to two rows."""
     cells, largest = strategy.cells, (0, 0)
     for rows in data_sets(cells, 1):
@@ -117,19 +117,19 @@ def test_strategies_of_searched_products_lose_little_to_the_bound(replaced: bool
 # Three mistakes that a careful person might make about the noise of a strategy. ---------------------------------------
 
 
-def before_rounding(strategy: Strategy, relation: Relation) -> int:
+def before_rounding(strategy: StrategyMatrix, relation: Relation) -> int:
     """The square, rounded down, of a column of length 1.5, whose weight was then rounded to 2."""
     return 2 if relation is ADD_REMOVE else strategy.sensitivity(relation).squared_l2 - 1
 
 
-def averaged(strategy: Strategy, relation: Relation) -> int:
+def averaged(strategy: StrategyMatrix, relation: Relation) -> int:
     """The mean square of columns instead of the largest."""
     (factor,) = strategy.factors
     assert factor.matrix is not None
     return int(np.mean(np.sum(factor.matrix**2, axis=0)))
 
 
-def as_if_added(strategy: Strategy, relation: Relation) -> int:
+def as_if_added(strategy: StrategyMatrix, relation: Relation) -> int:
     """That of one unit that comes or goes, where it is replaced."""
     return strategy.sensitivity(ADD_REMOVE).squared_l2
 
@@ -145,7 +145,7 @@ MISTAKES: dict[str, tuple[Any, Any, Relation]] = {
 def test_verification_refutes_a_wrong_sensitivity(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     wrong, rows, relation = MISTAKES[name]
     strategy = strategy_of(rows)
-    right = Workload(
+    right = MatrixMechanism(
         cells=(("a", "b"),),
         queries=(Factor("identity", 2),),
         strategy=strategy,
@@ -156,7 +156,7 @@ def test_verification_refutes_a_wrong_sensitivity(name: str, monkeypatch: pytest
     assert all(finding.holds for finding in verify.check(right, world, query=list).findings)
     true = strategy.sensitivity(relation)
     monkeypatch.setattr(
-        Strategy, "sensitivity", lambda self, about: replace(true, squared_l2=wrong(SimpleStrategy(self), about))
+        StrategyMatrix, "sensitivity", lambda self, about: replace(true, squared_l2=wrong(SimpleStrategy(self), about))
     )
     assert not all(finding.holds for finding in verify.check(right, world, query=list).findings)
 
@@ -164,14 +164,14 @@ def test_verification_refutes_a_wrong_sensitivity(name: str, monkeypatch: pytest
 class SimpleStrategy:
     """A strategy whose sensitivity is still the right one, while a mistake is planted."""
 
-    def __init__(self, strategy: Strategy) -> None:
+    def __init__(self, strategy: StrategyMatrix) -> None:
         self.factors, self._of = strategy.factors, strategy
 
     def sensitivity(self, relation: Relation) -> Any:
         return RIGHT(self._of, relation)
 
 
-RIGHT = Strategy.sensitivity
+RIGHT = StrategyMatrix.sensitivity
 
 
 def test_sums_of_cells_are_exact_beyond_floats_and_beyond_64_bits() -> None:
@@ -216,7 +216,7 @@ WORKLOADS = {
 def test_strategies_are_within_two_per_cent_of_the_optimum(name: str, relation: Relation, aim: str) -> None:
     queries = WORKLOADS[name]
     rows = queries.rows(np.arange(queries.answers))
-    mechanism = Workload.best(
+    mechanism = MatrixMechanism.best(
         rows if queries.matrix is not None else queries.name,
         cells=[range(queries.size)],
         relation=relation,
@@ -267,10 +267,12 @@ def test_the_bound_is_not_below_that_of_singular_values() -> None:
 def test_products_have_the_product_of_optima() -> None:
     cells = {"a": range(8), "b": range(6), "c": range(3), "d": range(4)}
     asked = {"a": "prefix", "b": "range", "c": "identity"}
-    mechanism = Workload.best(asked, cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian"))
+    mechanism = MatrixMechanism.best(asked, cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian"))
     assert mechanism.ratio is not None
     assert mechanism.ratio < 1.02
-    dense = Workload.best([asked], cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian"))  # As one matrix.
+    dense = MatrixMechanism.best(
+        [asked], cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian")
+    )  # As one matrix.
     assert mechanism.bound is not None
     assert dense.bound is not None
     assert mechanism.bound == pytest.approx(dense.bound, rel=0.01)
@@ -314,7 +316,7 @@ def test_answers_without_noise_are_exact_and_deviations_are_those_of_the_weights
     queries = WORKLOADS[name]
     rows = queries.rows(np.arange(queries.answers))
     asked = rows if queries.matrix is not None else queries.name
-    mechanism = Workload.best(asked, cells=[range(queries.size)], relation=relation, noise=noise_of(kind))
+    mechanism = MatrixMechanism.best(asked, cells=[range(queries.size)], relation=relation, noise=noise_of(kind))
     cells = CHANCE.integers(0, 10**6, queries.size)
     accuracy = mechanism.accuracy
     answers = accuracy.answers(mechanism.strategy.measured(cells).tolist())
@@ -328,7 +330,7 @@ def test_answers_without_noise_are_exact_and_deviations_are_those_of_the_weights
 def test_products_agree_with_their_matrix() -> None:
     cells = {"a": range(3), "b": range(4), "c": range(2), "d": range(2)}
     asked = {"a": "prefix", "b": "range", "c": "identity"}
-    product_of = Workload.best(asked, cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian"))
+    product_of = MatrixMechanism.best(asked, cells=cells, relation=ADD_REMOVE, noise=noise_of("gaussian"))
     (dense,) = read_queries([asked], [3, 4, 2, 2], list(cells))
     assert dense.matrix is not None
     counts = CHANCE.integers(0, 1000, 48)
@@ -346,7 +348,7 @@ def test_products_agree_with_their_matrix() -> None:
 
 def test_cells_that_are_best_for_ranges_have_surer_ranges() -> None:
     shared: dict[str, Any] = {"cells": [range(64)], "relation": ADD_REMOVE, "noise": noise_of("gaussian")}
-    plain, aimed = (Workload.best("identity", best_for=best, **shared).accuracy for best in (None, "range"))
+    plain, aimed = (MatrixMechanism.best("identity", best_for=best, **shared).accuracy for best in (None, "range"))
     half = np.repeat([1.0, 0.0], 32)
     assert aimed.standard_error(half) < 0.5 * plain.standard_error(half)
     assert aimed.standard_errors.mean() > plain.standard_errors.mean()
@@ -374,7 +376,7 @@ RUNS = 60
 def test_intervals_cover_and_are_not_much_wider_than_they_must_be(name: str, kind: str) -> None:
     """Of 60 runs one query of each is looked at, so that runs are independent: false alarm below 1e-9."""
     rows = six_columns()[name]
-    mechanism = Workload.best("range", cells=[range(16)], relation=ADD_REMOVE, noise=noise_of(kind))
+    mechanism = MatrixMechanism.best("range", cells=[range(16)], relation=ADD_REMOVE, noise=noise_of(kind))
     truth = Factor("range", 16).apply(np.bincount([row for row in rows if 0 <= row < 16], minlength=16).astype(float))
     inside = narrow = 0
     deviations = mechanism.accuracy.standard_errors
@@ -392,7 +394,7 @@ def test_intervals_cover_and_are_not_much_wider_than_they_must_be(name: str, kin
 
 @pytest.mark.statistical
 def test_answers_scatter_by_the_covariance_that_is_told() -> None:
-    mechanism = Workload.best("prefix", cells=[range(4)], relation=ADD_REMOVE, noise=noise_of("gaussian"))
+    mechanism = MatrixMechanism.best("prefix", cells=[range(4)], relation=ADD_REMOVE, noise=noise_of("gaussian"))
     draws = np.array([mechanism.release([1, 2, 2]).estimate for _ in range(400)], float) - [0, 1, 3, 3]
     lower = np.linalg.cholesky(mechanism.accuracy.covariance())
     white = np.linalg.solve(lower, draws.T)  # Independent and of variance one, if the covariance is right.
@@ -551,11 +553,11 @@ def test_a_strategy_of_anything_but_small_whole_numbers_is_refused(rows: Any) ->
 def test_strategies_that_do_not_fit_are_refused() -> None:
     shared: dict[str, Any] = {"cells": (("a", "b"),), "relation": ADD_REMOVE, "noise": noise_of("pure")}
     with pytest.raises(InvalidParameter, match="sizes"):
-        Workload(queries=(Factor("identity", 2),), strategy=strategy_of([[1, 1, 1]]), **shared)
+        MatrixMechanism(queries=(Factor("identity", 2),), strategy=strategy_of([[1, 1, 1]]), **shared)
     with pytest.raises(InvalidParameter, match="do not follow"):
-        Workload(queries=(Factor("identity", 2),), strategy=strategy_of([[1, 1]]), **shared)
+        MatrixMechanism(queries=(Factor("identity", 2),), strategy=strategy_of([[1, 1]]), **shared)
     with pytest.raises(InvalidParameter):
-        Strategy(factors=(), fine=0)
+        StrategyMatrix(factors=(), fine=0)
 
 
 def test_accuracy_refuses_places_and_weights_that_are_not_there() -> None:

@@ -23,7 +23,7 @@ from discreet.mechanisms.sum import Sum
 from discreet.mechanisms.top_k import TopK
 from discreet.mechanisms.variance import Covariance, Variance
 from discreet.mechanisms.vector_mean import VectorMean
-from discreet.mechanisms.workload import Workload
+from discreet.mechanisms.workloads.matrix_mechanism import MatrixMechanism
 
 __all__ = [
     "AboveThreshold",
@@ -38,6 +38,7 @@ __all__ = [
     "Histogram",
     "Laplace",
     "LaplaceNoise",
+    "MatrixMechanism",
     "Mean",
     "PermuteAndFlip",
     "Proportion",
@@ -56,6 +57,5 @@ __all__ = [
     "VectorGaussian",
     "VectorLaplace",
     "VectorMean",
-    "Workload",
     "estimate",
 ]

@@ -15,7 +15,7 @@ from discreet.frames.column import Column, reader_for, taken
 from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.parameters import declared_rows, rows_if_public
 from discreet.mechanisms.release import Release
-from discreet.mechanisms.workload import Workload
+from discreet.mechanisms.workloads.matrix_mechanism import MatrixMechanism
 from discreet.privacy.payer import Payer
 from discreet.privacy.relation import Relation, read_relation
 from discreet.statistics.budget_and_payment import noise_from, paid_for, quoted
@@ -113,7 +113,7 @@ def workload(
         whom=whom,
     )
     listed: Any = [cells] if named is None else named
-    mechanism = Workload.best(queries, cells=listed, relation=relation, noise=noise, aim=aim, best_for=best_for)
+    mechanism = MatrixMechanism.best(queries, cells=listed, relation=relation, noise=noise, aim=aim, best_for=best_for)
     with paid_for(whom, session, mechanism, purpose="workload"):
         return quoted(mechanism.release(_counted(read(), whom)), noise, whom, session)
 

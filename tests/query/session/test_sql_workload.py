@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dp
 from discreet.errors import InvalidParameter, Refused
-from discreet.mechanisms.workload import CellCounts, Workload
+from discreet.mechanisms.workloads.matrix_mechanism import CountedCells, MatrixMechanism
 from discreet.query.ast import Field, walk
 from discreet.query.functions.expressions import evaluate
 from discreet.query.session import sql_workload
@@ -79,15 +79,15 @@ QUERIES = ["SELECT COUNT(*) FROM people", *(f"SELECT COUNT(*) AS n FROM people W
 def counts_of(session: Session, queries: list[str], monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
     """Ask, and return the matrix of the queries with the exact counts of the cells, which nobody else sees."""
     seen: list[Any] = []
-    kept = Workload.release
+    kept = MatrixMechanism.release
 
-    def looked(self: Workload, data: Any) -> Any:
-        assert isinstance(data, CellCounts)
+    def looked(self: MatrixMechanism, data: Any) -> Any:
+        assert isinstance(data, CountedCells)
         seen.append((self.queries[0].matrix, data.counts))
         return kept(self, data)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Workload, "release", looked)
+        patch.setattr(MatrixMechanism, "release", looked)
         sql_workload.workload(session, queries, rho=1)
     ((matrix, counts),) = seen
     return matrix, counts

@@ -26,8 +26,8 @@ from discreet.errors import Refused
 from discreet.exact import Number, exact
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.release import Release
-from discreet.mechanisms.workload import CellCounts, Workload
-from discreet.mechanisms.workload_queries import MOST_DENSE
+from discreet.mechanisms.workloads.linear_queries import MOST_DENSE
+from discreet.mechanisms.workloads.matrix_mechanism import CountedCells, MatrixMechanism
 from discreet.query.ast import (
     Apply,
     Case,
@@ -127,7 +127,7 @@ def workload(
     noise = noise_from(epsilon=epsilon, delta=delta, rho=rho)
     check_price([Spend(epsilon=_read_if_any(epsilon, "epsilon"), rho=_read_if_any(rho, "rho"))])
     mechanism = replace(
-        Workload.best(
+        MatrixMechanism.best(
             truths.astype(np.float64),
             cells=[range(truths.shape[1])],
             relation=session.unit.relation,
@@ -143,7 +143,7 @@ def workload(
 
     def counted() -> Release[tuple[Fraction, ...]]:
         found = engine.run(stage, deadline=Deadline.after(session._desk.seconds))
-        return mechanism.release(CellCounts(np.array(found.tally.rows, np.int64)))
+        return mechanism.release(CountedCells(np.array(found.tally.rows, np.int64)))
 
     release = session._read(
         counted,
@@ -164,12 +164,12 @@ def _read_if_any(said: Number | None, name: str) -> Fraction | None:
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _CountedTable:
     table: Table
     conditions: tuple[Expression, ...]
 
 
-def _asked(session: Session, queries: list[str]) -> _Asked:
+def _asked(session: Session, queries: list[str]) -> _CountedTable:
     unit = session.unit
     if not 0 < len(queries) <= _MOST_QUERIES:
         raise Refused(f"a workload has from 1 to {_MOST_QUERIES:,} questions")
@@ -222,7 +222,7 @@ def _of_table(source: Source) -> tuple[Table, Expression] | None:
             return None
 
 
-def _same_fields(asked: Sequence[tuple[Table, Expression]]) -> _Asked:
+def _same_fields(asked: Sequence[tuple[Table, Expression]]) -> _CountedTable:
     """Give each column one field in all questions: every text numbers its own."""
     columns: dict[TableColumn, TableColumn] = {}
     for table, _ in asked:
@@ -232,7 +232,7 @@ def _same_fields(asked: Sequence[tuple[Table, Expression]]) -> _Asked:
     conditions = [_renamed(condition, fields) for (_, condition), fields in zip(asked, each, strict=True)]
     first = asked[0][0]
     unit = None if first.unit is None else each[0][first.unit].name
-    return _Asked(replace(first, columns=tuple(columns.values()), unit=unit), tuple(conditions))
+    return _CountedTable(replace(first, columns=tuple(columns.values()), unit=unit), tuple(conditions))
 
 
 def _nameless(column: TableColumn) -> TableColumn:
@@ -255,7 +255,7 @@ def _renamed(expression: Expression, fields: Mapping[str, Field]) -> Expression:
 # --- combinations: Which conditions can hold together, by what is declared. ---
 
 
-def _combinations(asked: _Asked) -> Truths:
+def _combinations(asked: _CountedTable) -> Truths:
     """Return the distinct columns of truths, one row a question; without the one in which nothing holds."""
     fields = {one.name: one for condition in asked.conditions for one in walk(condition) if isinstance(one, Field)}
     values = {name: _values(field, asked.conditions) for name, field in fields.items()}
@@ -394,7 +394,7 @@ def _clamped(value: Any, facts: ExpressionFacts) -> Any:
 # --- stage: Rows are counted by one whole number, the sum of the marks of the conditions that hold. ---
 
 
-def _stage(asked: _Asked, truths: Truths) -> Stage:
+def _stage(asked: _CountedTable, truths: Truths) -> Stage:
     for attempt in range(100):
         marks = [_mark(attempt, place) for place in range(len(asked.conditions))]
         codes = [sum(mark for mark, holds in zip(marks, one, strict=True) if holds) for one in truths.T.tolist()]

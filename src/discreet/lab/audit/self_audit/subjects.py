@@ -27,6 +27,7 @@ from discreet.mechanisms import (
     Histogram,
     Laplace,
     LaplaceNoise,
+    MatrixMechanism,
     Mean,
     PermuteAndFlip,
     Proportion,
@@ -42,10 +43,9 @@ from discreet.mechanisms import (
     VectorGaussian,
     VectorLaplace,
     VectorMean,
-    Workload,
 )
-from discreet.mechanisms.workload_queries import Factor
-from discreet.mechanisms.workload_strategies import Strategy, StrategyFactor
+from discreet.mechanisms.workloads.linear_queries import Factor
+from discreet.mechanisms.workloads.strategy_matrix import StrategyFactor, StrategyMatrix
 from discreet.privacy.events import Event, PureDP
 from discreet.privacy.relation import Relation
 from discreet.statistics.population_means import PopulationMean
@@ -279,12 +279,12 @@ def _of_mechanisms_choosing(relation: Relation) -> Iterator[Any]:
         yield TopK(sensitivity=Fraction(1), epsilon=Fraction(1), count=2, monotone=monotone, **shared)
 
 
-def _workload(noise: Any, shared: dict[str, Any]) -> Workload:
+def _workload(noise: Any, shared: dict[str, Any]) -> MatrixMechanism:
     """Two cells by their sum and their difference: columns (1, 1) and (1, -1), which are (0, 2) apart."""
-    return Workload(
+    return MatrixMechanism(
         cells=(_OF_MECHANISMS_LETTERS[:2],),
         queries=(Factor("identity", 2),),
-        strategy=Strategy(factors=(StrategyFactor.of([[1, 1], [1, -1]]),)),
+        strategy=StrategyMatrix(factors=(StrategyFactor.of([[1, 1], [1, -1]]),)),
         noise=noise,
         **shared,
     )

@@ -21,14 +21,14 @@ from discreet.mechanisms.histogram import canonical, read_bins
 from discreet.mechanisms.measurement import BoundedQuery, Measurement, joint_distribution, joint_event
 from discreet.mechanisms.parameters import settle
 from discreet.mechanisms.release import Interval, Release
-from discreet.mechanisms.workload_queries import MOST_CELLS, Factor, Floats, read_queries
-from discreet.mechanisms.workload_strategies import Strategy, StrategyFactor, answers_all, best_strategy
+from discreet.mechanisms.workloads.linear_queries import MOST_CELLS, Factor, Floats, read_queries
+from discreet.mechanisms.workloads.strategy_matrix import StrategyFactor, StrategyMatrix, answers_all, best_strategy
 from discreet.noise.laws import DiscreteLaplaceLaw, RoundedGaussianLaw
 from discreet.privacy.events import Event
 from discreet.privacy.outcomes import Outcomes
 from discreet.privacy.relation import Relation, read_relation
 
-__all__ = ["AIMS", "CellCounts", "Workload", "WorkloadAccuracy"]
+__all__ = ["AIMS", "CountedCells", "MatrixMechanism", "WorkloadAccuracy"]
 
 Integers: TypeAlias = NDArray[np.int64]
 Cells: TypeAlias = tuple[tuple[Hashable, ...], ...]
@@ -40,10 +40,10 @@ _MOST_PAIRS = 4096
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workload:
+class MatrixMechanism:
     """Answer linear queries of the cells of a table: sums of a strategy get noise, and all answers follow from these.
 
-    A row is in one cell, that of its values; what is in no cell is not counted. `Workload.best` searches the strategy.
+    A row is in one cell, that of its values; what is in no cell is not counted. `best` searches the strategy.
 
     Guarantee   what the noise spends on the largest norm of what one unit moves: a column of the strategy, or the
                 difference of two under replace-one, l1 for Laplace and l2 for Gaussian noise, in whole numbers.
@@ -67,7 +67,7 @@ class Workload:
 
     Examples:
         >>> noise = dp.mechanisms.GaussianNoise.for_rho(1)
-        >>> mechanism = dp.mechanisms.Workload.best(
+        >>> mechanism = dp.mechanisms.MatrixMechanism.best(
         ...     "prefix", cells=[range(16)], relation=dp.Relation.ADD_REMOVE, noise=noise
         ... )
         >>> release = mechanism.release([3, 3, 7, 12])
@@ -77,7 +77,7 @@ class Workload:
 
     cells: Cells
     queries: tuple[Factor, ...]
-    strategy: Strategy
+    strategy: StrategyMatrix
     relation: Relation
     noise: Noise
     bound: float | None = None
@@ -108,7 +108,7 @@ class Workload:
         noise: Noise,
         aim: str = "sum",
         best_for: Any = None,
-    ) -> Workload:
+    ) -> MatrixMechanism:
         """Search the strategy for which the sum of all variances is least, or the largest of them.
 
         `queries`, and `best_for` if the strategy shall be best for others, are a matrix, a name, or one of these for
@@ -196,7 +196,7 @@ class Workload:
 
     def counts(self, data: Any) -> Integers:
         """Count the rows of each cell. Data and counts are private."""
-        if isinstance(data, CellCounts):
+        if isinstance(data, CountedCells):
             return data.counts
         columns = _columns(data, len(self.cells))
         place = np.zeros(len(columns[0]), np.int64)
@@ -210,7 +210,7 @@ class Workload:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class CellCounts:
+class CountedCells:
     """Rows that were counted by cells elsewhere, each unit in one cell at most. It never prints them."""
 
     counts: Integers = field(repr=False)
@@ -330,7 +330,7 @@ class WorkloadAccuracy:
     """
 
     queries: tuple[Factor, ...]
-    strategy: Strategy
+    strategy: StrategyMatrix
     inverses: tuple[Floats | None, ...] = field(repr=False)
     law: DiscreteLaplaceLaw | RoundedGaussianLaw
     unit: int

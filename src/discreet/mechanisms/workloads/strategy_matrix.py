@@ -15,11 +15,11 @@ from discreet.errors import InvalidParameter
 from discreet.exact import positive_integer
 from discreet.mechanisms.additive_noise import Sensitivity
 from discreet.mechanisms.parameters import settle
-from discreet.mechanisms.workload_optimum import best_for_l1, best_for_l2, trees
-from discreet.mechanisms.workload_queries import Factor, Floats
+from discreet.mechanisms.workloads.linear_queries import Factor, Floats
+from discreet.mechanisms.workloads.strategy_search import best_for_l1, best_for_l2, trees
 from discreet.privacy.relation import Relation
 
-__all__ = ["Strategy", "StrategyFactor", "answers_all", "best_strategy"]
+__all__ = ["StrategyFactor", "StrategyMatrix", "answers_all", "best_strategy"]
 
 Integers: TypeAlias = NDArray[np.int64]
 
@@ -170,7 +170,7 @@ def _pseudo_inverse(matrix: Floats) -> Floats:
 
 @final
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Strategy:
+class StrategyMatrix:
     """The sums that are measured: all products of one factor a column, times `fine`. It is public.
 
     Theorem     A unit that comes or goes moves one cell by one, so it moves the sums by a column of the matrix; one
@@ -254,7 +254,7 @@ class _Chosen:
 
 def best_strategy(
     queries: Sequence[Factor], *, pure: bool, relation: Relation, largest: bool
-) -> tuple[Strategy, float | None]:
+) -> tuple[StrategyMatrix, float | None]:
     """Choose what to measure, and return with it a bound below the sum, or the largest, of variances for Gaussian noise
     with variance one and sensitivity one. Of pure strategies, and of products where a unit may be replaced, there is
     no such bound."""
@@ -266,7 +266,7 @@ def best_strategy(
     reached = math.prod(factor.squared_l2() for factor in factors).bit_length() // 2
     bounds = [one.bound for one in chosen if one.bound is not None]
     known = len(bounds) == len(chosen) and (alone or relation is Relation.ADD_REMOVE)
-    return Strategy(factors=factors, fine=1 << max(0, _FINE - reached)), math.prod(bounds) if known else None
+    return StrategyMatrix(factors=factors, fine=1 << max(0, _FINE - reached)), math.prod(bounds) if known else None
 
 
 def _chosen(queries: Factor, pure: bool, replaced: bool, largest: bool, bits: int) -> _Chosen:

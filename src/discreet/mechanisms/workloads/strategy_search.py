@@ -23,7 +23,7 @@ from typing import final
 
 import numpy as np
 
-from discreet.mechanisms.workload_queries import Factor, Floats
+from discreet.mechanisms.workloads.linear_queries import Factor, Floats
 
 __all__ = ["Optimum", "best_for_l1", "best_for_l2", "trees"]
 
