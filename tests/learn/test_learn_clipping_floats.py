@@ -551,3 +551,17 @@ def test_rows_that_share_a_block_for_any_parameter_keep_the_error_of_one_block()
 
 def _of(block: slice) -> range:
     return range(block.start, block.stop)
+
+
+@pytest.mark.parametrize("sizes", [(5,), (3, 1, 8), (1, 1024)])
+@pytest.mark.parametrize("rows", [1, 43, 100])
+def test_short_rows_of_several_parameters_are_added_each_in_its_place(sizes: tuple[int, ...], rows: int) -> None:
+    """With whole numbers, which floats add exactly, and on top of what is there."""
+    several = [torch.randint(-99, 99, (rows, size)) for size in sizes]
+    factors = torch.randint(0, 2, (rows,))
+    totals = [torch.full((size,), 7.0, dtype=torch.float64) for size in sizes]
+    gradient_forms.add_short_rows(
+        [(total, values.float()) for total, values in zip(totals, several, strict=True)], factors.float()
+    )
+    for total, values in zip(totals, several, strict=True):
+        assert total.long().tolist() == ((values * factors[:, None]).sum(0) + 7).tolist()

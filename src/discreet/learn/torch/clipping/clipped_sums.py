@@ -29,8 +29,10 @@ from discreet.learn.torch.clipping.gradient_forms import (
     Pairs,
     Part,
     RowGradients,
+    add_short_rows,
     combine,
     digests,
+    is_short,
     joint_squares_up,
     of_people,
 )
@@ -250,11 +252,16 @@ class ClippedSums:
         if not finite.all():
             dropped = torch.from_numpy(~finite)
             places = [(form.without(dropped), place) for form, place in places]
+        short: list[tuple[Tensor, Tensor]] = []
         for form, place in places:
-            if place:
+            if isinstance(form, RowGradients) and is_short(form.values):
+                short.append((place[0], form.values))
+            elif place:
                 form.add_to(place[0], factors)
             else:
                 place.extend(cast(Outer, form).pieces(factors))
+        if short:
+            add_short_rows(short, factors)
 
     def _count_below(self, squares: Tensor, inside: Tensor) -> None:
         if isinstance(self.clip, AdaptiveClip):

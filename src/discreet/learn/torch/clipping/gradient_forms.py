@@ -34,10 +34,12 @@ __all__ = [
     "add_outer",
     "add_pairs",
     "add_rows",
+    "add_short_rows",
     "adds_finished",
     "combine",
     "digests",
     "even_length",
+    "is_short",
     "joint_squares_up",
     "of_people",
     "pairs_squares_up",
@@ -260,6 +262,17 @@ def add_rows(total: Tensor, values: Tensor, factors: Tensor) -> None:
     _add_blocks(total, factors[:, None], values)
 
 
+def add_short_rows(totals: Sequence[tuple[Tensor, Tensor]], factors: Tensor) -> None:
+    """Do so for several totals at once, each with its values: side by side these are those of one parameter."""
+    if len(totals) == 1:
+        return add_rows(*totals[0], factors)
+    sizes = [values.shape[1] for _, values in totals]
+    sums = torch.zeros(sum(sizes), dtype=torch.float64)
+    add_rows(sums, torch.cat([values for _, values in totals], 1), factors)
+    for (total, _), part in zip(totals, torch.split(sums, sizes), strict=True):
+        total.add_(part)
+
+
 def _add_blocks(total: Tensor, left: Tensor, right: Tensor) -> None:
     """Add left' right of every block, all that are of one length at once."""
     rows, height = left.shape
@@ -336,11 +349,22 @@ def joint_squares_up(forms: Sequence[Form]) -> Tensor:
                 squares.append(known)
             else:
                 rows.append(form.values)
-    several = [*squares, _squares(rows)] if rows else squares
+    several = [*squares, _squares(_side_by_side_if_short(rows))] if rows else squares
     total = several[0].copy()
     for more in several[1:]:
         total += more
     return torch.from_numpy(total)
+
+
+def _side_by_side_if_short(several: list[Tensor]) -> list[Tensor]:
+    """Join matrices of short rows, as biases have: one long one takes less time than many short ones."""
+    short = [values for values in several if is_short(values)]
+    return [*(values for values in several if not is_short(values)), torch.cat(short, 1)] if len(short) > 1 else several
+
+
+def is_short(values: Tensor) -> bool:
+    """Whether a call takes longer than what it does with rows of this length."""
+    return values.shape[1] <= CHUNK
 
 
 def _place(values: Tensor) -> tuple[object, ...]:
