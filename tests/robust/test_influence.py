@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from discreet import adaptive
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import exact
 from discreet.privacy.not_private import NotPrivate
+from discreet.privacy.relation import Relation
 from discreet.robust import (
     HodgesLehmann,
     Huber,
@@ -34,7 +36,8 @@ from discreet.robust import (
     proposal_2,
     regression_fit,
 )
-from discreet.robust.functionals import Functional
+from discreet.robust.functionals import Functional, cumulative
+from discreet.robust.influence_functions import largest_influence_near
 
 VECTORS = json.loads((Path(__file__).parent.parent / "vectors" / "robust.json").read_text(encoding="utf-8"))["vectors"]
 EXPECTED = {vector["id"].partition("/")[2]: vector for vector in VECTORS}
@@ -154,6 +157,78 @@ def test_the_expected_smooth_sensitivity_agrees_with_vectors(name: str) -> None:
         size=given["n"], eta=given["eta"], beta=given["beta"], influence=given["Gamma_n"], diameter=given["R"]
     )
     assert found.value == pytest.approx(EXPECTED[name]["expected"], rel=1e-9)
+
+
+PLACES = np.linspace(-8, 8, 16_001)
+NEAR = {"median": Quantile(), "upper quartile": Quantile("0.75"), "Huber": Huber(), "Huber of 0.5": Huber("0.5")}
+
+
+def moved_by_mass(shares: Any, psi: Any, share: float) -> float:
+    """The fixed-scale gross error sensitivity of the law whose distribution function has these values, by definition.
+
+    Influence rises with the place, so mass far out on one side or the other has the largest.
+    """
+    if isinstance(psi, Quantile):
+        q = float(psi.q)
+        levels = np.array([(q - share) / (1 - share), q, q / (1 - share)])
+        low, here, high = PLACES[np.minimum(np.searchsorted(shares, levels - 1e-12), PLACES.size - 1)]
+    else:
+        step, c = PLACES[1] - PLACES[0], float(psi.c)
+        area = np.concatenate([[0], np.cumsum((shares[1:] + shares[:-1]) / 2)]) * step
+        centres = np.linspace(-5, 5, 10_001)
+        scores = c - np.interp(centres + c, PLACES, area) + np.interp(centres - c, PLACES, area)
+        reach = c * share / (1 - share)
+        low, here, high = np.interp([-reach, 0, reach], -scores, centres)
+    return float(max(high - here, here - low)) / share
+
+
+@pytest.mark.parametrize("size", [50, 1000])
+@pytest.mark.parametrize("name", NEAR)
+def test_the_largest_influence_near_the_normal_law_dominates_laws_in_the_ball(name: str, size: int) -> None:
+    psi, radius, rng = NEAR[name], 0.05, np.random.default_rng(0)
+    bound = largest_influence_near(psi, size=size, radius=radius)
+    normal = np.array([cumulative(place) for place in PLACES])
+    level = float(psi.q) if isinstance(psi, Quantile) else 0.5
+    gap = np.clip(np.maximum(normal - radius, np.minimum(normal + radius, level)), 0, 1)
+    found = moved_by_mass(gap, psi, 1 / size)
+    slack = 2 * size * (PLACES[1] - PLACES[0]) if isinstance(psi, Quantile) else 1e-3  # Quantiles are on the grid.
+    # What the law itself has is a mistake that is found out: one with a gap has more, and for quantiles all of it.
+    assert found > 1.05 * gross_error_sensitivity(psi) + slack
+    assert found <= bound + slack
+    if isinstance(psi, Quantile):
+        assert found >= bound - slack
+    for knots in (3, 10, 100, 1000):
+        noise = np.repeat(rng.uniform(-radius, radius, knots), -(-PLACES.size // knots))[: PLACES.size]
+        law = np.clip(np.maximum.accumulate(normal + noise), 0, 1)
+        assert np.abs(law - normal).max() <= radius + 1e-12
+        assert moved_by_mass(law, psi, 1 / size) <= bound + slack
+
+
+def test_the_largest_influence_tends_to_that_of_the_law_for_huber_and_grows_for_quantiles() -> None:
+    assert largest_influence_near(Huber(), size=10**9, radius=1e-9) == pytest.approx(gross_error_sensitivity(Huber()))
+    assert largest_influence_near(Quantile(), size=10**9, radius=0) == pytest.approx(math.sqrt(math.pi / 2), rel=1e-3)
+    assert largest_influence_near(Quantile(), size=10**6, radius=1e-3) > 1000
+    assert largest_influence_near(Huber(), size=100, radius=0.5) == math.inf
+    assert largest_influence_near(Quantile(), size=100, radius=0.5) == math.inf
+    assert largest_influence_near(Huber(), size=1, radius=0.01) == math.inf
+    assert chaudhuri_hsu(size=2, eta="0.05", beta=9, influence=Quantile(), diameter=10).value == 10
+    with pytest.raises(InvalidParameter):
+        chaudhuri_hsu(size=100, eta="0.05", beta=1, influence=Tukey(), diameter=10)  # type: ignore[arg-type]
+
+
+@pytest.mark.statistical
+def test_smooth_sensitivities_of_normal_samples_stay_below_what_is_expected() -> None:
+    size, eta, beta, step = 400, 1e-11, "0.1", 0.001
+    expected = chaudhuri_hsu(size=size, eta=eta, beta=beta, influence=Quantile(), diameter=10)
+    at_law = gross_error_sensitivity(Quantile())
+    mistaken = chaudhuri_hsu(size=size, eta=eta, beta=beta, influence=at_law, diameter=10)
+    for sample in np.random.default_rng(1).normal(size=(10, size)):
+        found = float(
+            adaptive.smooth_sensitivity(
+                sample, q="1/2", bounds=(-5, 5), step="0.001", beta=beta, relation=Relation.REPLACE_ONE
+            ).value
+        )
+        assert mistaken.value < found <= expected.value + step
 
 
 def test_an_expectation_is_no_parameter_of_any_mechanism() -> None:

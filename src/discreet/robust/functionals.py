@@ -25,6 +25,7 @@ __all__ = [
     "MedianAbsoluteDeviation",
     "TrimmedMean",
     "WinsorisedMean",
+    "cumulative",
     "density",
     "fit_location",
     "fit_regression",
@@ -44,6 +45,11 @@ _NODES = 24  # In each piece of length one at most.
 def density(x: float) -> float:
     """Return the standard normal density."""
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def cumulative(x: float) -> float:
+    """Return the standard normal distribution function."""
+    return math.erfc(-x / math.sqrt(2)) / 2
 
 
 def quantile(share: float) -> float:

@@ -11,8 +11,8 @@ import numpy as np
 from discreet.errors import InvalidParameter
 from discreet.exact import Number, exact, nonnegative, positive, positive_integer, probability
 from discreet.privacy.not_private import NotPrivate
-from discreet.robust.functionals import Functional, Mean, MLocation
-from discreet.robust.loss_functions import Floats, Huber, Psi
+from discreet.robust.functionals import Functional, Mean, MLocation, cumulative, density, quantile
+from discreet.robust.loss_functions import Floats, Huber, Psi, Quantile
 from discreet.robust.m_estimates import location_fit, read_sample
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "chaudhuri_hsu",
     "gross_error_sensitivity",
     "influence_function",
+    "largest_influence_near",
 ]
 
 _FAR = 1e6  # Deviations; a bounded influence has settled there.
@@ -218,18 +219,23 @@ class Expectation:
     __repr__ = __str__
 
 
-def chaudhuri_hsu(*, size: int, eta: Number, beta: Number, influence: Number, diameter: Number) -> Expectation:
+def chaudhuri_hsu(
+    *, size: int, eta: Number, beta: Number, influence: Number | Huber | Quantile, diameter: Number
+) -> Expectation:
     """Return what the smooth sensitivity exceeds with probability `eta` at most, over samples from one law.
 
     It is max(2 G / n, R exp(-beta (sqrt(n log(2 / eta) / 2) - 1))): G the largest fixed-scale gross error
     sensitivity, at mass 1 / n, of all laws within sqrt(2 log(2 / eta) / n) of it; R the diameter of the estimates.
     The empirical law is that close by the DKW inequality. [CH12]
 
+    For samples from the standard normal law G is computed: say `influence=Quantile(q)` for what it is, and
+    `influence=Huber(c)`, with scale one, for an upper bound.
+
     Args:
         size: The number of values in a sample.
         eta: The chance with which the smooth sensitivity may be larger, strictly between 0 and 1.
         beta: How fast the smooth bound may grow from one neighbour to the next: by e^beta.
-        influence: G.
+        influence: G, or the loss of an estimator for which it is computed.
         diameter: R.
 
     Returns:
@@ -242,14 +248,73 @@ def chaudhuri_hsu(*, size: int, eta: Number, beta: Number, influence: Number, di
         >>> expected = dp.robust.chaudhuri_hsu(size=10_000, eta=0.05, beta=1, influence=2, diameter=100)
         >>> expected.value
         0.0004
+        >>> huber = dp.robust.Huber()
+        >>> expected = dp.robust.chaudhuri_hsu(size=10_000, eta=0.05, beta=1, influence=huber, diameter=100)
+        >>> round(expected.value * 10_000 / 2, 4)
+        1.7576
     """
     n, chance = positive_integer(size, name="size"), float(probability(eta, name="eta"))
     if not 0 < chance < 1:
         raise InvalidParameter("eta must lie strictly between 0 and 1")
-    reach = math.sqrt(n * math.log(2 / chance) / 2) - 1
-    far = float(positive(diameter, name="diameter")) * math.exp(-float(positive(beta, name="beta")) * reach)
-    near = 2 * float(nonnegative(influence, name="influence")) / n
+    reach, most = math.sqrt(n * math.log(2 / chance) / 2) - 1, float(positive(diameter, name="diameter"))
+    far = most * math.exp(-float(positive(beta, name="beta")) * reach)
+    if isinstance(influence, (Huber, Quantile)):
+        radius = math.sqrt(2 * math.log(2 / chance) / n)
+        near = min(2 * largest_influence_near(influence, size=n, radius=radius) / n, most)
+    else:
+        near = 2 * float(nonnegative(influence, name="influence")) / n
     return Expectation(max(near, far), f"with probability {1 - chance:g} over samples; never a bound for the data")
+
+
+def largest_influence_near(psi: Huber | Quantile, *, size: int, radius: float) -> float:
+    """Return the largest fixed-scale gross error sensitivity, at t = 1 / n, of laws G within r of the normal one, F.
+
+    Theorem     Quantile: mass at infinity moves q to the quantile q / (1 - t) of G, which is F^-1(q / (1 - t) + r) at
+                most, from F^-1(q - r) at least; both at once where G is q from there on until F - r is larger. Mass
+                at minus infinity likewise. So this is the supremum.
+                Huber: the mean score of G at u, c less the integral of G over [u - c, u + c], is within 2 c r of that
+                of F. It is 0 at the estimate and c t / (1 - t) at most in size at all that mass t makes of it, so all
+                these lie within v, where that of F is 2 c r + c t / (1 - t) in size. There its slope is at least
+                F(v + c) - F(v - c) - 2 r =: s, and the estimate moves by c t / ((1 - t) s) at most: an upper bound.
+
+    It is infinite where nothing follows. As n grows and r falls it tends to the sensitivity at F for Huber's; for
+    quantiles it grows like n r, since laws with a gap at the quantile are that near. [CH12]
+    """
+    if size < 2:
+        return math.inf
+    share = 1 / size
+    if isinstance(psi, Quantile):
+        q = float(psi.q)
+        up = _inside(q / (1 - share) + radius) - _inside(q - radius)
+        down = _inside(q + radius) - _inside((q - share) / (1 - share) - radius)
+        return size * max(up, down)
+    c = float(psi.c)
+    level = 2 * c * radius + c * share / (1 - share)
+    place = _place_of_score(level, c)
+    slope = cumulative(place + c) - cumulative(place - c) - 2 * radius
+    return c / ((1 - share) * slope) if slope > 0 else math.inf
+
+
+def _inside(share: float) -> float:
+    """Return the normal quantile, infinite beyond 0 and 1."""
+    return quantile(min(max(share, 0.0), 1.0))
+
+
+def _place_of_score(level: float, c: float) -> float:
+    """Return where Huber's mean score under the normal law is minus the level, from above."""
+
+    def score(u: float) -> float:
+        return sum(sign * ((u + sign * c) * cumulative(u + sign * c) + density(u + sign * c)) for sign in (1, -1)) - c
+
+    if level >= c:
+        return math.inf
+    low, high = 0.0, 1.0
+    while score(high) < level and high < _FAR:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if score(middle) < level else (low, middle)
+    return high
 
 
 def asymptotic_noise(
