@@ -13,6 +13,7 @@ from benchmarks.environments import OURS, Environment
 from benchmarks.marginal_distances import CELLS, mean_distances
 from benchmarks.results import Gathering, Goal, Results, gather
 from benchmarks.synth_cells import FOLDER, LIMITS, METHODS, Cell, measured
+from benchmarks.synth_duels import DUEL_RUNS, DUEL_SETS, duel_cells, duel_goal, duel_table, has_met
 from benchmarks.synth_jobs import DELTA, EPSILONS
 from benchmarks.synth_sets import SYNTH_SETS, Coded, keep
 from benchmarks.table import MISSING, Table, number, ratio
@@ -40,8 +41,11 @@ FASTER: Final = 2.0
 _GENERATOR: Final = np.random.default_rng(585)
 
 
-def measure(*, quick: bool, data: Path | None) -> Results:
-    """Make every table, one process at a time; without a folder there is nothing to make them from."""
+def measure(*, quick: bool, data: Path | None, runs: int | None = None) -> Results:
+    """Make every table, one process at a time; without a folder there is nothing to make them from.
+
+    `runs` are those of the eight tables on which AIM meets the AIM of peers.
+    """
     gathering = gather(quick=quick)
     if data is None:
         gathering.failures[OURS] = "not measured: name a folder with the real data sets by --data"
@@ -54,7 +58,19 @@ def measure(*, quick: bool, data: Path | None) -> Results:
         if (environment := gathering.environment(subject)) is not None:
             for cell in _cells(subject, quick=quick):
                 _measure(gathering, cell, environment)
+    if not quick:
+        _meet(gathering, data, DUEL_RUNS if runs is None else runs)
     return gathering.results("synth_tables")
+
+
+def _meet(gathering: Gathering, data: Path, runs: int) -> None:
+    """Make the eight tables on which AIM meets the AIM of peers."""
+    for name, load in DUEL_SETS.items():
+        keep(load(data), FOLDER / f"{name}.npz")
+    for subject in (*PEERS, OURS):
+        if (environment := gathering.environment(subject)) is not None:
+            for cell in duel_cells(subject, runs):
+                _measure(gathering, cell, environment)
 
 
 def goals(results: Results) -> tuple[Goal, ...]:
@@ -69,12 +85,14 @@ def goals(results: Results) -> tuple[Goal, ...]:
         Goal("AIM below MST there", below if mst and aim else None),
         Goal(f"no error above {ALIKE} of the best peer's", all(error) if error else None),
         Goal(f"at least {FASTER:g}× faster than every peer", all(speed) if speed else None),
+        *((duel_goal(results),) if has_met(results) else ()),
     )
 
 
 def tables(results: Results) -> tuple[Table, ...]:
     """Show the errors, what they would be without privacy, and what they took."""
-    return _errors(results), _without_privacy(results), _costs(results)
+    shown = _errors(results), _without_privacy(results), _costs(results)
+    return (*shown, duel_table(results)) if has_met(results) else shown
 
 
 def _cells(subject: str, *, quick: bool) -> Iterator[Cell]:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SYNTH_SETS", "Coded", "keep", "kept"]
+__all__ = ["SYNTH_SETS", "Coded", "keep", "kept", "query"]
 
 INCOME_STEP: Final = 5_000
 INCOME_CELLS: Final = 51
@@ -36,7 +36,7 @@ def adult(folder: Path) -> Coded:
     """Read Adult as the papers cut it into cells."""
     path = folder / "adult"
     sizes: dict[str, int] = json.loads((path / "adult_discretised_mbi_domain.json").read_text(encoding="utf-8"))
-    rows = _query(f"select * from read_csv('{path / 'adult_discretised_mbi.csv.gz'}')")
+    rows = query(f"select * from read_csv('{path / 'adult_discretised_mbi.csv.gz'}')")
     return _coded({name: rows[name] for name in sizes}, sizes)
 
 
@@ -44,13 +44,13 @@ def nltcs(folder: Path) -> Coded:
     """Read the disabilities: sixteen times yes or no."""
     path = folder / "nltcs"
     sizes: dict[str, int] = json.loads((path / "domain.json").read_text(encoding="utf-8"))
-    rows = _query(f"select * from '{path / 'nltcs.parquet'}'")
+    rows = query(f"select * from '{path / 'nltcs.parquet'}'")
     return _coded({name: rows[name] for name in sizes}, sizes)
 
 
 def pums(folder: Path) -> Coded:
     """Read Fulton County without its two constant columns."""
-    rows = _query(f"select * exclude (state, fips) from '{folder / 'pums' / 'pums_fulton_ga.parquet'}'")
+    rows = query(f"select * exclude (state, fips) from '{folder / 'pums' / 'pums_fulton_ga.parquet'}'")
     special: dict[str, tuple[Any, int]] = {
         "puma": (rows["puma"] - 1101, 7),
         "age": (rows["age"] - 18, 76),
@@ -86,7 +86,8 @@ def _coded(columns: dict[str, Any], sizes: dict[str, int]) -> Coded:
     return Coded(tuple(sizes), tuple(sizes.values()), np.column_stack(moved).astype(np.int32), ordered)
 
 
-def _query(sql: str) -> dict[str, Any]:
+def query(sql: str) -> dict[str, Any]:
+    """Return the columns that DuckDB finds."""
     import duckdb
 
     found: dict[str, Any] = duckdb.connect().execute(sql).fetchnumpy()

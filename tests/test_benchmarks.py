@@ -15,6 +15,7 @@ from benchmarks.bench_engines import ON_SPARK
 from benchmarks.engine_names import COUNTED, DISTINCT, SUMMED
 from benchmarks.results import Results
 from benchmarks.scoreboard import GROUPS, HEADLINES, Cell, Headline, limits_reached
+from benchmarks.synth_duels import difference, duel_goal, duel_table, has_met
 from benchmarks.table import Table, number
 from benchmarks.timing import alternate, cpu_seconds, fastest
 from benchmarks.write_docs import PAGES, pages
@@ -137,3 +138,18 @@ def test_the_cost_is_judged_linear_only_if_it_is():
         rows = [_on_spark(SUMMED, 10.0), _on_spark(SUMMED, wall, rows=10**8)]
         growth = bench_engines.tables(Results("engines", False, "", {}, {}, rows))[1]
         assert f"as at 10,000,000: {verdict}." in growth.remarks[0]
+
+
+def test_means_of_runs_are_told_apart_only_where_their_interval_says_so():
+    """Of AIM beside AIM: too few runs say nothing, equal ones are alike, and a peer that is surely better is named."""
+    low, high = difference([0.3, 0.31, 0.29], [0.2, 0.21, 0.19])
+    assert 0 < low < 0.1 < high
+    rows = [
+        {"subject": subject, "dataset": "iris", "method": "aim", "epsilon": "1", "tvd2": error, "tvd3": 0.5}
+        for subject, errors in (("discreet", (0.3, 0.31, 0.29)), ("opendp-mbi", (0.2, 0.21, 0.19)))
+        for error in errors
+    ]
+    shown = Results("synth_tables", False, "", {}, {}, rows)
+    assert has_met(shown)
+    assert duel_goal(shown).reached is False
+    assert "worse / alike" in duel_table(shown).text()

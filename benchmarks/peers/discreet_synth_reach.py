@@ -99,8 +99,30 @@ def of_columns(wide: int) -> None:
     emit(reach="columns", columns=wide, rows=rows, cpu=time.process_time() - cpu)
 
 
+def of_resolutions(runs: int) -> None:
+    """Correlate a heavy-tailed column with its logarithm, beside others that have less to do with them."""
+    numbers = {"wage": Numeric(0, 10), "log": Numeric(-3, 3), "age": Numeric(-4, 4)}
+    domain = Domain({**numbers, "high": Category([0, 1]), "day": Category(list(range(5)))})
+    for rows, epsilon in ((3_000, "0.3"), (3_000, "1"), (3_000, "3"), (20_000, "1")):
+        found: dict[str, list[float]] = {"real": [], "aim": [], "mst": []}
+        for _ in range(runs):
+            log = 0.6 * DRAW.normal(size=rows)
+            table = {"wage": np.exp(log), "log": log, "age": 0.7 * log + 0.9 * DRAW.normal(size=rows)}
+            table |= {"high": log + 0.6 * DRAW.normal(size=rows) > 0, "day": DRAW.integers(0, 5, rows)}
+            table["high"] = table["high"].astype(int)
+            found["real"].append(float(np.corrcoef(table["wage"], log)[0, 1]))
+            for method in ("aim", "mst"):
+                how: dict[str, Any] = {"epsilon": epsilon, "delta": 1e-6, "progress": False}
+                drawn = dp.synthesize(table, method, domain=domain, **how).sample(rows)
+                pair = [np.asarray(drawn[name], dtype=float) for name in ("wage", "log")]
+                found[method].append(float(np.corrcoef(pair)[0, 1]))
+        means = {way: float(np.mean(each)) for way, each in found.items()}
+        emit(reach="resolutions", rows=rows, epsilon=epsilon, runs=runs, **means)
+
+
 if __name__ == "__main__":
     of_label(1 if is_quick() else 5)
+    of_resolutions(1 if is_quick() else 20)
     of_values(1 if is_quick() else 5)
     for count in (25,) if is_quick() else (30, 45, 60):
         of_columns(count)
