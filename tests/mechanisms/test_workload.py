@@ -185,6 +185,15 @@ def test_sums_of_cells_are_exact_beyond_floats_and_beyond_64_bits() -> None:
             ]
 
 
+@pytest.mark.parametrize("size", [10, 2**30, 2**45, 2**60])
+def test_sums_of_products_are_exact_in_whatever_type_holds_them(size: int) -> None:
+    one, other = whole(3, 2), CHANCE.integers(-(1 << 12), 1 << 12, (3, 3))
+    cells = np.array([size, 0, 1, size - 1, size // 3, 7], np.int64)
+    full = np.kron(one.astype(object), np.kron(np.ones((1, 1), int), other.astype(object)))
+    found = strategy_of(one, other, fine=1 << 8).measured(cells)
+    assert [int(value) for value in found] == [int(value) << 8 for value in full @ cells.astype(object)]
+
+
 # --- optimum: Bounds below all strategies, and how near to them the found ones are. ---
 
 

@@ -105,14 +105,14 @@ class StrategyFactor:
         return np.asarray(dense.T @ dense)
 
     def apply(self, cells: NDArray[Any], axis: int) -> NDArray[Any]:
-        """Take all sums along one axis, exactly. Cells are private."""
+        """Take all sums along one axis, in the type of the cells, which must hold them. Cells are private."""
         moved = np.moveaxis(cells, axis, 0)
         if self.name == "identity":
             found = moved
         elif self.matrix is None:
             found = moved.sum(axis=0, keepdims=True)
         else:
-            found = _exact_product(self.matrix, moved)
+            found = np.tensordot(self.matrix.astype(moved.dtype), moved, axes=1)
         return np.moveaxis(found, 0, axis)
 
     def inverse(self) -> Floats:
@@ -127,19 +127,6 @@ class StrategyFactor:
         if self.matrix is None or inverse is None:
             return np.moveaxis(np.repeat(moved / self.size, self.size, axis=0), 0, axis)
         return np.moveaxis(np.tensordot(inverse, moved, axes=1), 0, axis)
-
-
-def _exact_product(matrix: Integers, cells: NDArray[Any]) -> NDArray[Any]:
-    """Multiply whole numbers without any rounding, in whatever type holds them."""
-    flat = cells.reshape(cells.shape[0], -1)
-    most = int(np.abs(matrix).max()) * max(map(int, np.abs(flat).sum(axis=0)), default=0)
-    if flat.dtype != object and most < _EXACT:
-        found: NDArray[Any] = (matrix.astype(np.float64) @ flat.astype(np.float64)).astype(np.int64)
-    elif flat.dtype != object and most < _SAFE:
-        found = matrix @ flat
-    else:
-        found = matrix.astype(object) @ flat.astype(object)
-    return found.reshape(matrix.shape[0], *cells.shape[1:])
 
 
 @lru_cache(8)
@@ -223,11 +210,17 @@ class StrategyMatrix:
 
     def measured(self, cells: Integers) -> NDArray[Any]:
         """Return the exact sums. Cells and sums are private."""
-        found: NDArray[Any] = cells.reshape([factor.size for factor in self.factors])
+        # No number on the way exceeds the largest weight of each factor times all rows: every row is in one cell.
+        most = math.prod(map(_largest, self.factors)) * self.fine * float(np.abs(cells.astype(np.float64)).sum()) * 1.01
+        kind: Any = np.float64 if most < _EXACT else np.int64 if most < _SAFE else object
+        found: NDArray[Any] = cells.astype(kind).reshape([factor.size for factor in self.factors])
         for axis, factor in enumerate(self.factors):
             found = factor.apply(found, axis)
-        most = max(map(abs, (int(found.max()), int(found.min()))))
-        return (found if self.fine * most < _SAFE else found.astype(object)).reshape(-1) * self.fine
+        return (found.astype(np.int64) if kind is np.float64 else found).reshape(-1) * self.fine
+
+
+def _largest(factor: StrategyFactor) -> int:
+    return 1 if factor.matrix is None else int(np.abs(factor.matrix).max())
 
 
 def _times(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
