@@ -132,7 +132,9 @@ def _remarks() -> tuple[str, ...]:
         "asked with the law of its choice, it was surely better than ours among [round "
         "points](../mechanisms/quantile.md#round-points) in 20 (by more than a tenth in 14), and in 6 (1) if its "
         "places are moved by a random part of their gap in each run. Limits are those of runs; that a cell has few "
-        "data sets is not in them.",
+        "data sets is not in them. Where what is expected surely hurts, it is the 0.9-quantile of 1,000 log-normal "
+        "rows at ε = 0.1: without it points are far apart, and 100,000 happens to be 3 % from the exact one, where "
+        "noise is 5 %.",
     )
 
 
