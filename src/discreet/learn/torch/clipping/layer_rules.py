@@ -235,21 +235,20 @@ def _flat(gradient: Tensor | None) -> Tensor:
 def _rule(module: nn.Module) -> Rule | None:
     """A subclass whose forward is its own may compute anything, and a parametrised layer is such a subclass."""
     transposed = getattr(sys.modules.get("transformers.pytorch_utils"), "Conv1D", None)
-    kind, rule = _rule_of(type(module), transposed)  # type: ignore[arg-type]
+    kind = _kind_of(type(module), transposed)  # type: ignore[arg-type]
     if kind is None or type(module).forward is not kind.forward or "forward" in vars(module):
         return None
     own = isinstance(module, _ConvNd) and type(module)._conv_forward is not kind._conv_forward  # type: ignore[attr-defined]
-    return None if own or not _plain(module) else rule
+    if own or not _plain(module):
+        return None
+    return transposed_linear if kind is transposed else _RULES[kind]
 
 
 @lru_cache(1024)
-def _rule_of(
-    kind: type[nn.Module], transposed: type[nn.Module] | None
-) -> tuple[type[nn.Module], Rule] | tuple[None, None]:
+def _kind_of(layer: type[nn.Module], transposed: type[nn.Module] | None) -> type[nn.Module] | None:
     """Find what a type of layers is derived from; `transposed` is that of transformers, where the library is loaded."""
-    rules = _RULES if transposed is None else {**_RULES, transposed: transposed_linear}
-    found = next((each for each in rules if issubclass(kind, each)), None)
-    return (None, None) if found is None else (found, rules[found])
+    kinds = (*_RULES, transposed)
+    return next((kind for kind in kinds if kind is not None and issubclass(layer, kind)), None)
 
 
 def _plain(module: nn.Module) -> bool:
