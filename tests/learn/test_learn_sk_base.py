@@ -94,6 +94,15 @@ def test_with_a_session_no_value_is_an_error_and_without_one_it_is_as_in_scikit_
         Constant(epsilon=1, bounds=(0, 20)).fit(bad, Y)
 
 
+def test_a_text_is_an_error_without_a_session_that_does_not_show_it() -> None:
+    texts = np.array([[1.0, "Mallory"], [2.0, 3.0]], dtype=object)
+    for table, target in ((texts, Y[:2]), (pd.DataFrame(texts), Y[:2])):
+        with pytest.raises(ValueError, match="needs numbers") as caught:
+            Constant(epsilon=1, bounds=(0, 20)).fit(table, target)
+        assert "Mallory" not in str(caught.value)
+        assert caught.value.__suppress_context__
+
+
 def test_no_rows_at_all_are_no_error_with_a_session() -> None:
     fit = Constant(epsilon=1, bounds=(0, 20), session=Purse()).fit(np.empty((0, 2)), np.empty(0))
     assert fit.steps_.shape == (0, 2)

@@ -174,6 +174,12 @@ _GAPS = (
 )
 
 
+_TEXTS = (
+    "there is a text where this needs numbers. Leave such columns out, or code them by declared categories: "
+    "OneHotEncoder(categories=[[…]]) may stand before this in a Pipeline."
+)
+
+
 class PrivateEstimator(Paying):
     """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
 
@@ -219,6 +225,8 @@ class PrivateEstimator(Paying):
                 return validate_data(self, X, dtype=np.float64), None
             return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
         except ValueError as error:
+            if "could not convert" in str(error):  # It shows the text that it met: a value of a row.
+                raise ValueError(_TEXTS) from None
             if "Input X contains NaN" not in str(error):
                 raise
             raise ValueError(f"{str(error).splitlines()[0]} {_GAPS}") from None
