@@ -50,6 +50,9 @@ def test_what_is_no_public_sample_is_refused(discreet, hospital):
     assert twice.code == 2
     assert "named twice" in twice.err
     assert discreet("plan", "tune", "plan.toml", "--public", "none.parquet").code == 2
+    whose = discreet("plan", "tune", "plan.toml", "--public", "stay=stays.parquet")
+    assert whose.code == 2
+    assert "say whose rows they are, one of stays" in " ".join(whose.err.split())
 
 
 def test_a_plan_of_counted_rows_has_no_limits_to_compare_and_sums_have_bounds(discreet, folder):

@@ -229,7 +229,7 @@ def test_units_with_many_rows_pay_for_all_of_them() -> None:
 
 def test_bounds_and_columns_must_fit() -> None:
     rows = SETS["even"]
-    for bounds in (None, [(0, 10)], [(0, 10)] * 3):
+    for bounds in (None, [(0, 10)], [(0, 10)] * 3, (0, 10)):
         with pytest.raises(Refused, match="a pair for each column"):
             dp.covariance(rows, bounds=bounds, relation=ADD_REMOVE, epsilon=1)
     with pytest.raises(Refused, match="no column"):

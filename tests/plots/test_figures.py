@@ -6,6 +6,7 @@ from functools import cache
 import pytest
 from chart_reading import points
 
+import discreet as dp
 from discreet import noise, privacy
 from discreet.errors import InvalidParameter
 from discreet.mechanisms import Count, GaussianNoise, LaplaceNoise, Mean
@@ -140,3 +141,5 @@ class TestNeighbours:
     def test_what_has_no_single_noise_is_refused(self):
         with pytest.raises(InvalidParameter, match="one noisy number a cell"):
             plot_neighbours(object())
+        with pytest.raises(InvalidParameter, match=r"release\.noise"):
+            plot_neighbours(dp.count([1, 2], epsilon=1, relation="add-remove"))

@@ -118,7 +118,7 @@ def public_rows(plan: ReleasePlan, said: Sequence[str] | None) -> dict[str, Path
     for one in said:
         name, separator, file = one.partition("=")
         if not separator or name not in private:
-            if len(private) != 1:
+            if len(private) != 1 or (separator and not Path(one).exists()):
                 raise InvalidParameter(
                     f"say whose rows they are, one of {', '.join(private)}: --public {private[0]}=FILE"
                 )

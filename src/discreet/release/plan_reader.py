@@ -447,9 +447,11 @@ def _weights(said: PublishModel, groupings: list[tuple[str, ...]]) -> tuple[Frac
         raise InvalidParameter("aim and weights are for a family of several tables, which share their noise")
     if said.weights is None:
         return (Fraction(1),) * len(groupings)
-    if said.aim == "apart" or len(said.weights) != len(groupings):
+    if said.aim == "apart":
+        raise InvalidParameter('weights counts where noise is shared: leave it out with aim = "apart"')
+    if len(said.weights) != len(groupings):
         raise InvalidParameter(
-            'weights has one number for each grouping, and counts where noise is shared: not with aim = "apart"'
+            f"weights has one number for each grouping: say {len(groupings)} of them, not {len(said.weights)}"
         )
     weights = [exact(weight, name="a weight") for weight in said.weights]
     if max(weights) > _MOST_UNLIKE * min(weights):

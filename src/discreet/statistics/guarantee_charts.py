@@ -243,6 +243,7 @@ def _only_measurement(mechanism: Any) -> Any:
     measurements: tuple[Any, ...] = getattr(mechanism, "measurements", ())
     if len(measurements) != 1:
         raise InvalidParameter(
-            "a maker must return a law of discreet.noise, or a mechanism whose answer is one noisy number a cell"
+            "this takes a law of discreet.noise, such as release.noise, or a mechanism whose answer is "
+            "one noisy number a cell, or what makes one of an epsilon"
         )
     return measurements[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from numbers import Number as NumberType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -308,7 +309,7 @@ def covariance(
     whom = unit_rows(unit, max_rows, relation)
     names, first, width, read = _pairs_reader(table)
     pairs = bounds_in_order(bounds, names)
-    if pairs is None or width not in (None, len(pairs)):
+    if pairs is None or width not in (None, len(pairs)) or any(isinstance(pair, (NumberType, str)) for pair in pairs):
         raise Refused(
             "this needs bounds=[(low, high), …], a pair for each column, none of them read from the data",
             reason="the noise must hide the largest change that one row can make",

@@ -88,6 +88,12 @@ def test_a_canary_is_one_row() -> None:
             dp.audit.audit_model(model(), ROWS, canary, loss=LOSS, noise_multiplier=1, delta=1e-5, runs=10)
 
 
+def test_a_canary_has_the_shape_of_a_row() -> None:
+    canary = torch.cat([CANARY[0], CANARY[0]], dim=1), CANARY[1]
+    with pytest.raises(InvalidParameter, match="shape of one of the rows"):
+        dp.audit.audit_model(model(), ROWS, canary, loss=LOSS, noise_multiplier=1, delta=1e-5, runs=10)
+
+
 def test_a_small_clip_is_audited_like_a_large_one() -> None:
     assert told(clip="0.0005", runs=20, error=1e-3).mu_claimed == 1
 

@@ -194,8 +194,8 @@ def test_without_an_aim_tables_that_cannot_share_their_noise_have_their_own(tmp_
 @pytest.mark.parametrize(
     ("said", "told"),
     [
-        ('weights = [1, 2]\naim = "sum"', "one number for each grouping"),
-        ('aim = "apart"\nweights = [1, 1, 1, 1]', "one number for each grouping"),
+        ('weights = [1, 2]\naim = "sum"', "one number for each grouping: say 4 of them, not 2"),
+        ('aim = "apart"\nweights = [1, 1, 1, 1]', 'leave it out with aim = "apart"'),
         ('aim = "least"', "sum"),
         ('aim = "sum"\nweights = [1e300, 1, 1, 1]', "differ by a factor"),
         ('aim = "largest"\nweights = [1, 1, 1, 1e-320]', "differ by a factor"),

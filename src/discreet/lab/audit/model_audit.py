@@ -81,6 +81,8 @@ def audit_model(
 
     if any(len(part) != 1 for part in canary):
         raise InvalidParameter("canary must be one row (x, y), each with a first axis of length one: x[:1], y[:1]")
+    if any(part.shape[1:] != one.shape[1:] for part, one in zip(rows, canary, strict=True)):
+        raise InvalidParameter("canary must have the shape of one of the rows: see x[:1].shape and y[:1].shape of them")
     _require_alike(clip)
     many, claimed = positive_integer(runs, name="runs"), positive(noise_multiplier, name="noise_multiplier")
     joined = cat([rows[0], canary[0]]), cat([rows[1], canary[1]])

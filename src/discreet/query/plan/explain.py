@@ -450,11 +450,11 @@ def _statistics(draft: FinalDraft) -> Iterator[str]:
         if isinstance(recipe, PairTerm):
             yield f"{_called(measure)} is of rows in which both have a value"
         if isinstance(recipe, (Averaged, SpreadTerm, PairTerm)):
-            few = "" if isinstance(recipe, Averaged) else " or the released count does not rule that out"
+            few = "" if isinstance(recipe, Averaged) else ", or where the released count does not rule that out"
             if draft.spend.population and isinstance(recipe, Averaged):
                 paid = "" if recipe.squares is None else "; a noisy sum of squares pays for it"
                 yield f"the ± of {_called(measure)} holds the mean of {_of(draft)}{paid}"
-            yield f"{_called(measure)} is NULL where its ± is all that the bounds allow, as of an empty group{few}"
+            yield f"{_called(measure)} is NULL where its ± is all that the bounds allow, as in an empty group{few}"
         if isinstance(recipe, Picked):
             yield from _picked(draft, measure, recipe)
         if measure.statistic is Statistic.DISTINCT:

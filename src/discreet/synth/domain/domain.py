@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, final
 
 from discreet.errors import InvalidParameter
 from discreet.exact import exact
-from discreet.formatting import shortened
+from discreet.formatting import plain, shortened
 from discreet.mechanisms.parameters import settle
 from discreet.schema.columns import Declared, ExpressionFacts, Kind, check_of_rows
 from discreet.synth.domain.category import Category, Value
@@ -35,6 +35,7 @@ AnyColumn: TypeAlias = DomainColumn | Declared  # as a domain takes it
 Rule: TypeAlias = Mapping[str, Any]  # column -> a value, a list of values, None, or (low, high) of a numeric column
 _MOST = 1000  # Columns.
 _WRITTEN = 80  # Letters of a declaration in a notebook.
+_SHOWN = 12  # Values of a column in a message.
 
 
 @final
@@ -279,8 +280,19 @@ def cells_where(column: DomainColumn, value: Any, name: str) -> tuple[int, ...]:
     """Return the cells of the values that a condition names; a column is cut at the ends of its range first."""
     found = _cells_named(column, value)
     if not found:
-        raise InvalidParameter(f"where asks for a value of {name!r} that the domain does not have")
+        raise InvalidParameter(
+            f"where asks for a value of {name!r} that the domain does not have. It has: {_told(column)}"
+        )
     return found
+
+
+def _told(column: DomainColumn) -> str:
+    """Return what a column can hold, all of it public, shortened to a few values."""
+    if not isinstance(column, Category):
+        ends = (day_of(int(end)) if column.is_date else plain(end) for end in (column.low, column.high))
+        return " … ".join(map(str, ends)) + ("" if column.null_code is None else ", None")
+    shown = [repr(label) for label in column.labels[:_SHOWN]]
+    return ", ".join(shown) + (", …" if len(column.labels) > _SHOWN else "")
 
 
 def _category_cells(column: Category, value: Any) -> tuple[int, ...]:
