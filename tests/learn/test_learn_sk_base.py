@@ -101,6 +101,23 @@ def test_a_text_is_an_error_without_a_session_that_does_not_show_it() -> None:
             Constant(epsilon=1, bounds=(0, 20)).fit(table, target)
         assert "Mallory" not in str(caught.value)
         assert caught.value.__suppress_context__
+    trees = dp.learn.sklearn.BoostedTreesRegressor(
+        epsilon=1, delta=1e-6, bounds=(0, 20), target_bounds=(0, 9), weight_bounds=(0, 1)
+    )
+    calls = [
+        lambda: trees.fit(X, Y, ["Mallory"] * 3),
+        lambda: Constant(epsilon=1, bounds=(0, 20)).fit(X, Y).predict(texts),
+    ]
+    calls.append(
+        lambda: (
+            dp.learn.sklearn.PoissonRegressor(epsilon=1, delta=1e-6, bounds=(0, 20), target_bounds=(0, 9))
+            .fit(X, Y)
+            .predict(texts)
+        )
+    )
+    for call in calls:
+        with pytest.raises(ValueError, match="needs numbers"):
+            call()
 
 
 def test_no_rows_at_all_are_no_error_with_a_session() -> None:

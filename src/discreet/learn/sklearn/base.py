@@ -22,7 +22,7 @@ from discreet.frames.column import Column, as_column, reader_for, taken
 from discreet.frames.tables import table_columns
 from discreet.learn.sklearn.bounds import FeatureFrame, declared_bounds, is_by_place, read_bounds
 from discreet.learn.sklearn.pipeline_guard import Paying, refuse_moved_columns, refuse_plain_steps, refuse_unpaid_looks
-from discreet.learn.sklearn.validation import class_codes, read_classes
+from discreet.learn.sklearn.validation import class_codes, read_classes, rows_to_predict, showing_no_text
 from discreet.mechanisms.additive_noise import GaussianNoise
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import small_delta
@@ -174,12 +174,6 @@ _GAPS = (
 )
 
 
-_TEXTS = (
-    "there is a text where this needs numbers. Leave such columns out, or code them by declared categories: "
-    "OneHotEncoder(categories=[[…]]) may stand before this in a Pipeline."
-)
-
-
 class PrivateEstimator(Paying):
     """A mixin that stands before those of scikit-learn: `class PCA(PrivateEstimator, TransformerMixin, BaseEstimator)`.
 
@@ -221,12 +215,11 @@ class PrivateEstimator(Paying):
 
     def _checked(self, X: Any, y: Any, y_numeric: bool) -> tuple[Any, Any]:
         try:
-            if y is None and not self._needs_target():
-                return validate_data(self, X, dtype=np.float64), None
-            return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
+            with showing_no_text():
+                if y is None and not self._needs_target():
+                    return validate_data(self, X, dtype=np.float64), None
+                return validate_data(self, X, y, dtype=np.float64, y_numeric=y_numeric)  # type: ignore[no-any-return]
         except ValueError as error:
-            if "could not convert" in str(error):  # It shows the text that it met: a value of a row.
-                raise ValueError(_TEXTS) from None
             if "Input X contains NaN" not in str(error):
                 raise
             raise ValueError(f"{str(error).splitlines()[0]} {_GAPS}") from None
@@ -306,7 +299,7 @@ class PrivateEstimator(Paying):
     def _seen(self, X: Any) -> NDArray[np.float64]:
         """Check a table that is to be predicted, and return it clamped and moved to [-1, 1]."""
         check_is_fitted(self)
-        return self.frame_.scaled(validate_data(self, X, reset=False, dtype=np.float64))
+        return self.frame_.scaled(rows_to_predict(self, X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.adaptive.no_answer import NoAnswer
 from discreet.errors import InvalidParameter, Refused
@@ -17,6 +17,7 @@ from discreet.exact import Number
 from discreet.formatting import decimal, decimal_up, places_for, plain
 from discreet.learn.sklearn.base import PrivatePredictor, TrainingTable
 from discreet.learn.sklearn.bounds import Pair, read_pair
+from discreet.learn.sklearn.validation import rows_to_predict
 from discreet.learn.sklearn.weights import RowWeights
 from discreet.mechanisms.parameters import read_confidence
 from discreet.mechanisms.release import NoInterval, Release
@@ -169,7 +170,7 @@ class LinearModel(PrivatePredictor):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Predict for features clamped to their bounds; predictions stay within those of the target."""
         check_is_fitted(self)
-        values = validate_data(self, X, reset=False, dtype=np.float64)
+        values = rows_to_predict(self, X)
         inside = np.clip(values, *self.frame_.limits.T)
         found: NDArray[np.float64] = np.clip(inside @ self.coef_ + self.intercept_, *self.target_limits_)
         return found

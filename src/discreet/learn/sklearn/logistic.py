@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Self, TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet.adaptive.bounded_memberships import SLOTS
 from discreet.errors import InvalidParameter, Refused
@@ -28,7 +28,7 @@ from discreet.learn.sklearn.logistic_plan import (
     standardised,
 )
 from discreet.learn.sklearn.moments import coarser
-from discreet.learn.sklearn.validation import combined
+from discreet.learn.sklearn.validation import combined, rows_to_predict
 from discreet.learn.sklearn.weights import class_shares, read_weights, shares_of_rows
 from discreet.mechanisms.parameters import read_confidence, read_flag
 from discreet.privacy.payer import Payer
@@ -221,7 +221,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
         Those of softmax are beside the mean of all classes.
         """
         check_is_fitted(self)
-        values = validate_data(self, X, reset=False, dtype=np.float64)
+        values = rows_to_predict(self, X)
         inside: FloatArray = np.clip(values, *self.frame_.limits.T)
         margins = combined(inside, self.coef_.T) + self.intercept_
         return margins[:, 0] if len(self.classes_) == 2 else margins

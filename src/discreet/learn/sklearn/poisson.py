@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import noise
 from discreet.adaptive.bounded_memberships import SLOTS
@@ -24,7 +24,7 @@ from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame, read_pair
 from discreet.learn.sklearn.linear_model import Summary
 from discreet.learn.sklearn.logistic import Estimates, LogisticFit, by_objective, prepared
 from discreet.learn.sklearn.logistic_plan import ObjectivePlan
-from discreet.learn.sklearn.validation import combined
+from discreet.learn.sklearn.validation import combined, rows_to_predict
 from discreet.learn.sklearn.weights import read_weights
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_confidence, read_flag
@@ -259,7 +259,7 @@ class PoissonRegressor(PrivatePredictor, RegressorMixin, BaseEstimator):
     def predict(self, X: Any) -> Floats:
         """Predict means for features clamped to their bounds; predictions stay within those of the counts."""
         check_is_fitted(self)
-        values = validate_data(self, X, reset=False, dtype=np.float64)
+        values = rows_to_predict(self, X)
         inside: Floats = np.clip(values, *self.frame_.limits.T)
         heights = combined(inside, self.coef_[:, None])[:, 0] + self.intercept_
         found: Floats = np.clip(np.exp(np.clip(heights, -300.0, 300.0)), *self.target_limits_)

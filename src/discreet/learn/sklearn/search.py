@@ -16,7 +16,7 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from discreet import noise
 from discreet.adaptive.bounded_memberships import UnitRows, unit_codes, unit_rows
@@ -28,7 +28,16 @@ from discreet.learn.secret_chance import with_own_chance
 from discreet.learn.sklearn.base import PrivatePredictor
 from discreet.learn.sklearn.bounds import Pair, read_pair
 from discreet.learn.sklearn.pipeline_guard import answered_for
-from discreet.learn.sklearn.validation import BEST, FOUND_IN_Y, added_up, named, nearness, read_classes, rightness
+from discreet.learn.sklearn.validation import (
+    BEST,
+    FOUND_IN_Y,
+    added_up,
+    named,
+    nearness,
+    read_classes,
+    rightness,
+    rows_to_predict,
+)
 from discreet.mechanisms.additive_noise import GaussianNoise, LaplaceNoise, Noise, Sensitivity
 from discreet.mechanisms.grid import nearest_floats, number_rows
 from discreet.mechanisms.noisy_max import PermuteAndFlip
@@ -416,7 +425,7 @@ class PrivateSearch(PrivatePredictor, MetaEstimatorMixin, BaseEstimator):
         return float(self.best_estimator_.score(self._like_fitted(X), y, sample_weight=sample_weight))
 
     def _like_fitted(self, X: Any) -> Any:
-        return named(np.asarray(validate_data(self, X, reset=False, dtype=np.float64)), self._names())
+        return named(rows_to_predict(self, X), self._names())
 
     def _names(self) -> Any:
         """Return the names of the columns, where they have any."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from discreet.errors import InvalidParameter, Refused
 from discreet.frames.arrow import is_text
@@ -25,7 +28,34 @@ __all__ = [
     "nearness",
     "read_classes",
     "rightness",
+    "rows_to_predict",
+    "showing_no_text",
 ]
+
+# --- numbers: What is no number is an error without a session, and scikit-learn would show the text that it met. ---
+
+_TEXTS = (
+    "there is a text where this needs numbers. Leave such columns out, or code them by declared categories: "
+    "OneHotEncoder(categories=[[…]]) may stand before this in a Pipeline."
+)
+
+
+@contextmanager
+def showing_no_text() -> Iterator[None]:
+    """Raise an error about a text among numbers without that text, which is a value of a row."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(_TEXTS) from None
+
+
+def rows_to_predict(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Check that rows have the columns that were fitted, and return their numbers."""
+    with showing_no_text():
+        return np.asarray(validate_data(estimator, X, reset=False, dtype=np.float64))
+
 
 # --- classes: The classes of a classifier are declared: which labels occur is a fact about the people in the table. ---
 

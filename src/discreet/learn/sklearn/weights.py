@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from discreet.errors import InvalidParameter
 from discreet.exact import positive
 from discreet.learn.sklearn.base import TrainingTable
+from discreet.learn.sklearn.validation import showing_no_text
 from discreet.mechanisms.grid import Grid
 from discreet.robust.regression_design import HALF
 from discreet.robust.reweighting import weight_grid
@@ -47,7 +48,8 @@ def read_weights(
     if sample_weight is None:
         return None
     if not has_session:
-        sample_weight = np.asarray(sample_weight, dtype=np.float64)
+        with showing_no_text():
+            sample_weight = np.asarray(sample_weight, dtype=np.float64)
         if not sample_weight.any():
             raise InvalidParameter("sample_weight is zero for all rows")
     grid = weight_grid(weight_bounds)
