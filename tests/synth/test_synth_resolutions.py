@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from recorded import replayed
 
-from discreet.errors import BudgetExceeded, InvalidParameter
+from discreet.errors import BudgetExceeded, InvalidParameter, Refused
 from discreet.privacy import Relation
 from discreet.synth.domain.category import Category
 from discreet.synth.domain.coding import Coder
@@ -187,6 +187,33 @@ def test_a_model_with_ties_is_restored_and_asked_for_some_rows_alone():
     asked = (every["wage"].values >= 1.5) & (every["wage"].values <= 3) & (every["k"].values == 1)
     assert abs(drawn["log"].values.mean() - every["log"].values[asked].mean()) < 0.1
     assert some.document()[1]["ties"].tolist() == model.document()[1]["ties"].tolist()
+
+
+def small_model(*ties: Tie) -> TableModel:
+    """Two numbers in one group of two bins each, of which the second bin holds a row in a billion."""
+    halves = Grouping(np.zeros(2, np.int32), np.array([1 - 1e-9, 1e-9]))
+    domain = Domain({name: Numeric(0, 1, whole=True, bins=2) for name in "ab"})
+    return TableModel(domain, (halves, halves), fit((1, 1), [NoisyMarginal((0, 1), np.array([9.0]), 1.0)]), ties)
+
+
+def test_more_ties_than_a_forest_has_are_refused_before_they_are_listed():
+    """A file of a gibibyte would be many times as large as a list of ties; this array takes a few bytes."""
+    facts, arrays = small_model(Tie(0, 1, 0.5)).document()
+    for listed in (np.zeros(3), np.full((1, 3), np.nan), np.broadcast_to(arrays["ties"], (1 << 40, 3))):
+        with pytest.raises(InvalidParameter, match="must be a forest"):
+            TableModel.restored(small_model().domain, (facts, arrays | {"ties": listed}))
+    del arrays["ties"]  # As files were before there were ties.
+    assert TableModel.restored(small_model().domain, (facts, arrays)).ties == ()
+
+
+def test_many_rows_of_a_model_with_ties_are_drawn_and_rare_ones_not_for_ever(monkeypatch):
+    """However many rows are asked for, the last batch is no limit; and a model is not said to exclude what is rare."""
+    monkeypatch.setattr("discreet.synth.tables.table_model._FEWEST", 8)
+    monkeypatch.setattr("discreet.synth.tables.table_model._MOST", 8)
+    model = small_model(Tie(0, 1, 0.5))
+    assert len(model.given({"a": 0}).sample(1000)["a"].values) == 1000
+    with pytest.raises(Refused, match="hardly any row that the model draws"):
+        model.given({"a": 1}).sample(2)
 
 
 # --- sparse tables ---

@@ -58,7 +58,8 @@ class SyntheticModel:
 
         `where` asks for rows of some values alone, such as `{"sex": "f", "age": (18, 30)}`: a value, a list of values,
         None for missing, or (low, high) of numbers and dates. They are drawn from the exact conditional law of the
-        model, however rare they are; what it gives no chance is refused.
+        model, however rare they are; what it gives no chance is refused. Where numbers are tied, rows are drawn and
+        those kept that are as asked; what is too rare for that is refused, too.
         """
         fitted = self.fitted if where is None else _given(self.fitted, where)
         wanted = _wanted(rows, fitted.rows)

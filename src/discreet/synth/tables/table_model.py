@@ -29,8 +29,8 @@ __all__ = ["Grouping", "TableModel", "TiedRows", "group_cells", "likely_counts",
 
 _COARSER = 1.1  # By what groups grow until there are few enough.
 _KNOWN = 1 << 14  # Rows by which it is known where a score stands in its group.
-_TRIES = 100  # To find rows as asked,
-_FEWEST, _MOST = 1 << 12, 1 << 17  # of so many rows each.
+_TRIES = 100  # Times as many rows are looked at as are asked for, and at least of the most at a time.
+_FEWEST, _MOST = 1 << 12, 1 << 17  # Rows that are looked at at a time.
 
 
 @final
@@ -270,10 +270,11 @@ class TableModel:
             cliques = tuple(tuple(int(column) for column in clique) for clique in facts["cliques"])
             tables = tuple(arrays[f"potential.{place}"].astype(np.float64) for place in range(len(cliques)))
             total = float(facts["total"])
-            ties = tuple(Tie(int(left), int(right), float(own)) for left, right, own in arrays.get("ties", ()))
+            ties = np.asarray(arrays.get("ties", np.empty((0, 3))))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise InvalidParameter("this model is not complete: a part is missing or is of another kind") from None
-        return cls(domain, groupings, Graphical(tuple(one.size for one in groupings), cliques, total, tables), ties)
+        joint = Graphical(tuple(one.size for one in groupings), cliques, total, tables)
+        return cls(domain, groupings, joint, _ties_of(ties, len(groupings)))
 
 
 @final
@@ -295,13 +296,13 @@ class TiedRows:
     def sample(self, rows: int) -> dict[str, Column]:
         """Draw rows of declared values."""
         ranked, found, held, looked = self._ranked(), [], 0, 0
-        for _ in range(_TRIES):
+        while looked < _TRIES * max(_MOST, rows):
             size = min(max(2 * rows * (looked + 1) // (held + 1), _FEWEST), _MOST)
             found.append(self._kept(ranked, size))
             held, looked = held + len(found[-1]), looked + size
             if held >= rows:
                 return Coder(self.whole.domain).decode(np.concatenate(found)[:rows])
-        raise no_such_rows(self.where)
+        raise too_few_rows(self.where)
 
     def _ranked(self) -> dict[int, RankedRows]:
         """Draw rows of all groups, by which it is known where in its group a score stands."""
@@ -334,6 +335,21 @@ def no_such_rows(where: Rule) -> Refused:
         f"the model has no rows with this combination of {', '.join(where)}: it gives it no chance",
         way_out="ask for fewer columns at once, or for wider ranges",
     )
+
+
+def too_few_rows(where: Rule) -> Refused:
+    """Say that hardly any row of a model with ties is as asked: they are drawn until enough are, but not for ever."""
+    return Refused(
+        f"hardly any row that the model draws has this combination of {', '.join(where)}",
+        way_out="ask for fewer rows, for fewer columns at once, or for wider ranges",
+    )
+
+
+def _ties_of(listed: NDArray[Any], columns: int) -> tuple[Tie, ...]:
+    """Read ties of a file; what has more of them than a forest is refused before it is listed."""
+    if listed.shape[1:] != (3,) or len(listed) >= columns or not np.isfinite(listed).all():
+        raise InvalidParameter("ties of a model must be a forest: two columns and a strength each")
+    return tuple(Tie(int(left), int(right), float(own)) for left, right, own in listed)
 
 
 def _cut_within(column: DomainColumn, value: Any, grouping: Grouping) -> tuple[DomainColumn, Grouping]:
