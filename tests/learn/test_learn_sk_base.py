@@ -120,6 +120,30 @@ def test_a_text_is_an_error_without_a_session_that_does_not_show_it() -> None:
             call()
 
 
+def test_complex_numbers_and_targets_to_score_are_not_shown_either() -> None:
+    """Without a session: scikit-learn shows the whole table where a number is complex, and labels of another kind."""
+    known: dict[str, Any] = {"epsilon": 1, "delta": 1e-6, "bounds": (0, 20)}
+    line = dp.learn.sklearn.LinearRegression(**known, target_bounds=(0, 9)).fit(X, Y)
+    counts = dp.learn.sklearn.PoissonRegressor(**known, target_bounds=(0, 9)).fit(X, Y)
+    classes = dp.learn.sklearn.LogisticRegression(**known, classes=[0, 1]).fit(X, np.array([0, 1, 0]))
+    strange, names = X.astype(complex) + 0.8128j, np.array(["Mallory", 1.0, 2.0], dtype=object)
+    calls: list[Any] = [
+        lambda: line.fit(strange, Y),
+        lambda: line.fit(X, strange[:, 0]),
+        lambda: line.predict(strange),
+        lambda: line.score(X, names),
+        lambda: line.score(X, Y, names),
+        lambda: counts.score(X, names),
+        lambda: classes.score(X, np.array(["Mallory"] * 3)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"needs (real )?numbers|of one kind") as caught:
+            call()
+        assert "Mallory" not in str(caught.value)
+        assert "8128" not in str(caught.value)
+        assert caught.value.__suppress_context__
+
+
 def test_no_rows_at_all_are_no_error_with_a_session() -> None:
     fit = Constant(epsilon=1, bounds=(0, 20), session=Purse()).fit(np.empty((0, 2)), np.empty(0))
     assert fit.steps_.shape == (0, 2)

@@ -327,4 +327,5 @@ class PrivatePredictor(PrivateEstimator):
                 way_out="choose with discreet.learn.sklearn.PrivateSearch, whose choice is charged; on a public table "
                 "use sklearn.metrics and predict",
             )
-        return super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc, no-any-return]
+        with showing_no_text():
+            return super().score(X, y, sample_weight=sample_weight)  # type: ignore[misc, no-any-return]

@@ -24,7 +24,7 @@ from discreet.learn.sklearn.bounds import FeatureBounds, FeatureFrame, read_pair
 from discreet.learn.sklearn.linear_model import Summary
 from discreet.learn.sklearn.logistic import Estimates, LogisticFit, by_objective, prepared
 from discreet.learn.sklearn.logistic_plan import ObjectivePlan
-from discreet.learn.sklearn.validation import combined, rows_to_predict
+from discreet.learn.sklearn.validation import combined, rows_to_predict, showing_no_text
 from discreet.learn.sklearn.weights import read_weights
 from discreet.mechanisms.grid import Grid
 from discreet.mechanisms.parameters import read_confidence, read_flag
@@ -269,7 +269,8 @@ class PoissonRegressor(PrivatePredictor, RegressorMixin, BaseEstimator):
         """Return the share of the deviance that is explained, as scikit-learn does; refused with a session."""
         if self.session is not None:
             return super().score(X, y, sample_weight)  # Which refuses.
-        return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
+        with showing_no_text():
+            return float(d2_tweedie_score(y, self.predict(X), sample_weight=sample_weight, power=1))
 
     def intervals_(self, confidence: Number = 0.95) -> Floats:
         """Return an interval (low, high) for each coefficient, the intercept first; unbounded where noise hides it."""

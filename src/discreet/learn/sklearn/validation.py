@@ -40,15 +40,24 @@ _TEXTS = (
 )
 
 
+# What is in errors of scikit-learn that show values, and what is said instead.
+_WITHOUT_VALUES: Final = {
+    "could not convert": _TEXTS,
+    "Complex data not supported": "Complex data not supported: this needs real numbers, such as a column for each part",
+    "Mix of label input types": "labels are texts and numbers: say them as the classes of the fit are, all of one kind",
+}
+
+
 @contextmanager
 def showing_no_text() -> Iterator[None]:
-    """Raise an error about a text among numbers without that text, which is a value of a row."""
+    """Raise an error about a text among numbers, or about complex ones, without what stands in the rows."""
     try:
         yield
     except ValueError as error:
-        if "could not convert" not in str(error):
+        said = next((text for part, text in _WITHOUT_VALUES.items() if part in str(error)), None)
+        if said is None:
             raise
-        raise ValueError(_TEXTS) from None
+        raise ValueError(said) from None
 
 
 def rows_to_predict(estimator: Any, X: Any) -> NDArray[np.float64]:
