@@ -101,6 +101,18 @@ def test_ties_are_charged_before_they_are_read(monkeypatch):
         measure_ties(private, shape, (halves, halves), model, Fraction(1))
 
 
+def test_pairs_of_very_many_groups_are_left_as_they_are(monkeypatch):
+    """Their normal law would take more memory than a machine has, after the fit is paid: nothing is spent on them."""
+    monkeypatch.setattr("discreet.synth.tables.group_ties._MOST_CELLS", 3)
+    halves = Grouping(np.array([0, 0, 1, 1], np.int32), np.full(4, 0.5))
+    domain = Domain({name: Numeric(0, 3, whole=True, bins=4) for name in "ab"})
+    codes = np.repeat(np.arange(4, dtype=np.int32), 500)[:, None].repeat(2, axis=1)
+    private = PrivateTable(codes, domain.sizes, ALONE, RoundAccount(Fraction(1)))
+    model = fit((2, 2), [NoisyMarginal((0, 1), np.array([1000.0, 0.0, 0.0, 1000.0]), 1.0)])
+    assert measure_ties(private, TableShape.of(domain), (halves, halves), model, Fraction(1, 4)) == ()
+    assert private.account.spent == 0
+
+
 def test_nothing_is_spent_where_noise_would_hide_every_tie():
     halves = Grouping(np.array([0, 0, 1, 1], np.int32), np.full(4, 0.5))
     domain = Domain({name: Numeric(0, 3, whole=True, bins=4) for name in "ab"})

@@ -24,7 +24,7 @@ from discreet.synth.tables.graphical.graphical_model import Graphical
 from discreet.synth.tables.normal_scores import FARTHEST, STRONGEST, Tie
 from discreet.synth.tables.private_table import PrivateTable
 from discreet.synth.tables.table_model import Grouping
-from discreet.synth.tables.table_shape import TableShape
+from discreet.synth.tables.table_shape import TableShape, cells
 
 __all__ = ["can_be_tied", "measure_ties"]
 
@@ -33,6 +33,7 @@ _TELLING = 0.9  # A strength that noise must leave clear,
 _CLEAR = 2.0  # by so many deviations.
 _SURE = 2.0  # Deviations by which a tie has to be nearer to what was counted than none.
 _POINTS = 4  # In each part of a group, at which a normal law is looked at.
+_MOST_CELLS = 1 << 16  # Of a pair's groups: a law has 64 numbers for each. Finer groups leave little to tie.
 _STEPS = (0.3, 0.5, 0.65, 0.75, 0.82, 0.88, 0.92, 0.95, 0.97, 0.985, STRONGEST)
 _STRENGTHS = (0.0, *_STEPS, *(-step for step in _STEPS))
 
@@ -152,7 +153,7 @@ def measure_ties(
 def _pairs(shape: TableShape, groupings: Sequence[Grouping], model: Graphical) -> list[_Pair]:
     columns = can_be_tied(shape, groupings)
     parts = {one: _Parts.of(groupings[one], shape.ordered[one], model.marginal((one,))) for one in columns}
-    listed = list(combinations(columns, 2))
+    listed = [pair for pair in combinations(columns, 2) if cells(model.sizes, pair) <= _MOST_CELLS]
     return [
         _Pair(pair, (parts[pair[0]], parts[pair[1]]), counts)
         for pair, counts in zip(listed, model.marginals(listed), strict=True)
