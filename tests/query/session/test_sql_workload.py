@@ -226,3 +226,14 @@ def test_values_between_constants_stand_for_all_others() -> None:
 
         listed = {held(value) for value in sql_workload._values(field, asked.conditions)}
         assert {held(value) for value in [*range(121), None]} <= listed
+
+
+def test_reals_beyond_all_constants_are_counted_however_large_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near 1e17 a real less one is the same real: rows below the least constant must have a cell all the same."""
+    table = pa.table({"size": [5.0] * 4 + [1e17] * 2 + [2e17]})
+    columns: Any = {"size": dp.between(0, 10**18)}
+    asked: dict[str, Any] = {"unit": "row", "budget": dp.Budget(rho=10), "ledger": "memory", "principal": "ana"}
+    with dp.Session(table, columns=columns, dataset="files", **asked) as session:
+        queries = [f"SELECT COUNT(*) FROM files WHERE size {one} 1e17" for one in (">=", "<=", "<>")]
+        matrix, counts = counts_of(session, queries, monkeypatch)
+        assert (matrix @ counts).tolist() == [3, 6, 5]

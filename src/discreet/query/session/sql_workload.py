@@ -16,7 +16,7 @@ from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import reduce
 from itertools import pairwise, product
-from math import ceil, floor, prod
+from math import ceil, floor, inf, nextafter, prod
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -358,7 +358,8 @@ def _around(constants: list[Any], facts: ExpressionFacts) -> Iterator[Any]:
         return
     if facts.kind is Kind.REAL:
         near = [*constants, *((low + high) / 2 for low, high in pairwise(constants))]
-        near += [constants[0] - 1, constants[-1] + 1] if constants else [0.0]
+        # The next doubles: 1 less is the same number where numbers are large.
+        near += [nextafter(constants[0], -inf), nextafter(constants[-1], inf)] if constants else [0.0]
         yield from (_clamped(float(value), facts) for value in near)
         return
     step = _STEPS.get(facts.kind)
