@@ -332,6 +332,13 @@ def test_a_regression_in_one_call_refuses_undeclared_weights(wrong: dict[str, An
     assert not purse.charges
 
 
+@pytest.mark.parametrize("many", [3999, 4001])
+@pytest.mark.parametrize("ids", [None, np.arange(4000) // 2])
+def test_weights_of_other_rows_are_refused_also_for_people(many: int, ids: Any) -> None:
+    with pytest.raises(InvalidParameter, match="weight"):
+        regress(weights=np.ones(many), weight_bounds=(0, 4), unit=ids)
+
+
 def test_mechanisms_without_a_proof_refuse_records_with_weights() -> None:
     design = dp.robust.Design.between([(0, 10)], (-20, 40))
     records = RegressionColumns([X[:, 0], Y], weights=np.full(4000, HALF))

@@ -234,7 +234,10 @@ def _weighted_reader(
     grid, read, weigh = weight_grid(weight_bounds), _reader(X, y), reader_for(weights)
 
     def records() -> RegressionColumns:
-        return RegressionColumns(record_columns(read(), width), weights=weight_shares(grid, weigh(weights)))
+        columns, shares = record_columns(read(), width), weight_shares(grid, weigh(weights))
+        if len(shares) != len(columns[0]):  # Before rows of units are picked out, with whoever's weight.
+            raise InvalidParameter("weights must have one number for each row of X")
+        return RegressionColumns(columns, weights=shares)
 
     return records
 
