@@ -475,6 +475,23 @@ def test_every_form_of_a_table_is_counted_alike(form: str) -> None:
     assert release.labels == ("… 20, f", "… 20, m", "… 30, f", "… 30, m", "… 40, f", "… 40, m")
 
 
+def test_rows_are_read_by_the_names_of_their_columns_and_a_single_column_too() -> None:
+    """A row as a mapping may have its columns in another order, and further ones; a row may have one column."""
+    shared: dict[str, Any] = {"relation": "add-remove", "epsilon": 10**6}
+    mixed = [{"sex": "f", "id": 7, "age": 20}, {"age": 30, "sex": "m"}, {"age": 30}, 8, None]
+    release = dp.workload(mixed, "identity", cells=CELLS, **shared)
+    assert [round(float(answer)) for answer in release.value] == [1, 0, 0, 1, 0, 0]
+    single: list[list[Any]] = [
+        [[20], [30], [30]],
+        [{"age": 20}, {"age": 30}, {"age": 30}],
+        [20, (30,), 30, (1, 2), "x"],
+    ]
+    for rows in single:
+        for unit in (None, {"patient": list(range(len(rows)))}):
+            release = dp.workload(rows, "identity", cells={"age": [20, 30]}, unit=unit, **shared)
+            assert [round(float(answer)) for answer in release.value] == [1, 2]
+
+
 def test_columns_that_are_not_named_are_summed_over_and_products_are_labelled() -> None:
     asked = [{"age": "identity"}, {"sex": "identity"}, {}]
     release = dp.workload(TABLE, asked, cells=CELLS, relation="replace-one", epsilon=10**6)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.adaptive.bounded_memberships import UnitRows, unit_rows
 from discreet.errors import InvalidParameter, Refused
 from discreet.exact import Number
-from discreet.frames.column import Column, reader_for, taken
+from discreet.frames.column import Column, column_of, reader_for, taken
 from discreet.frames.tables import column_names, is_table, table_columns
 from discreet.mechanisms.parameters import declared_rows, rows_if_public
 from discreet.mechanisms.release import Release
@@ -144,7 +144,7 @@ def _table_reader(data: Any, cells: Mapping[str, Any]) -> tuple[Any, Callable[[]
     elif isinstance(data, Mapping) or is_table(data):
         columns = _named_columns(data, cells)
     elif isinstance(data, (list, tuple)):
-        return data, lambda: data
+        return data, lambda: _by_columns(data, tuple(cells))
     else:
         raise InvalidParameter(
             "the rows must be a table of pandas, polars or Arrow, a mapping of names to columns, a two-dimensional "
@@ -152,6 +152,24 @@ def _table_reader(data: Any, cells: Mapping[str, Any]) -> tuple[Any, Callable[[]
         )
     readers = [reader_for(column) for column in columns]
     return columns[0], lambda: [read(one) for read, one in zip(readers, columns, strict=True)]
+
+
+def _by_columns(rows: Sequence[Any], names: Sequence[str]) -> list[Column]:
+    """Split rows into columns by a total rule: what is no row of these columns has no values. This is private."""
+    values = [_values_of(row, names) for row in rows]
+    return [column_of([row[place] for row in values]) for place in range(len(names))]
+
+
+def _values_of(row: Any, names: Sequence[str]) -> Sequence[object]:
+    """Return what a row holds: a mapping by its names, others in order; of a single column also the value itself."""
+    try:
+        if isinstance(row, Mapping):
+            return [row.get(name) for name in names]
+        is_value = len(names) == 1 and not (isinstance(row, (list, tuple)) and len(row) == 1)
+        values = (row,) if is_value else tuple(row)
+    except Exception:  # noqa: BLE001 - an error would tell that somebody's row is none
+        values = ()
+    return values if len(values) == len(names) else (None,) * len(names)
 
 
 def _named_columns(data: Any, cells: Mapping[str, Any]) -> list[Any]:
@@ -165,12 +183,9 @@ def _named_columns(data: Any, cells: Mapping[str, Any]) -> list[Any]:
     return [known[name] for name in cells]
 
 
-def _counted(rows: Sequence[Any], whom: UnitRows | None) -> Sequence[Any]:
-    """Return the rows that count, by columns if they came so. This is private."""
+def _counted(rows: Sequence[Column], whom: UnitRows | None) -> Sequence[Column]:
+    """Return the rows that count, by columns. This is private."""
     if whom is None:
         return rows
-    if rows and all(isinstance(part, Column) for part in rows):
-        kept = whom.kept(len(rows[0]))
-        return [taken(column, kept) for column in rows]
-    kept = whom.kept(len(rows))
-    return rows if isinstance(kept, slice) else [rows[place] for place in kept]
+    kept = whom.kept(len(rows[0]))
+    return [taken(column, kept) for column in rows]
