@@ -18,10 +18,12 @@ from discreet.balls import bounds
 from discreet.learn.convex import delta_bound
 from discreet.learn.convex.logistic_gradient import FINE, RADIUS, WEIGHT
 from discreet.learn.convex.objective_perturbation import (
+    LOGISTIC_ROW,
     UNIT,
     Calibration,
     LogisticProblem,
     ObjectivePerturbation,
+    RowLoss,
     minimum,
     ridge_for,
 )
@@ -295,3 +297,13 @@ def test_a_calibration_keeps_its_promise_for_less_noise_than_one_class_against_t
     assert wider > 0.93 * sqrt(classes / 2)
     rank, ridge = classes - 1, float(ridge_for(subject.kappa, loss=softmax_row(classes)))
     assert rank * log(1 + 1 / (classes * ridge)) <= float(subject.kappa)
+
+
+@pytest.mark.parametrize(
+    ("loss", "slots", "percent"),
+    [(LOGISTIC_ROW, 10, 6), (softmax_row(3), 5, 12), (softmax_row(3), 10, 27), (softmax_row(10), 4, 25)],
+)
+def test_people_with_several_rows_cost_what_the_page_says(loss: RowLoss, slots: int, percent: int) -> None:
+    known: dict[str, Any] = {"epsilon": Fraction(1), "delta": Fraction(1, 10**6), "relation": ADD_REMOVE, "loss": loss}
+    one, many = (Calibration(**known, slots=filled).mu_squared for filled in (1, slots))
+    assert round(100 * (sqrt(one / many) - 1)) == percent

@@ -69,16 +69,18 @@ _PREPARED = 1 << 20
 class ObjectivePerturbation:
     """Release the minimum of sum l(x theta, y) + ridge |theta|^2 / 2 + b theta, with b ~ N(0, 1 / mu_squared).
 
-    Rows are whole numbers in the unit ball; l is the logistic loss made of straight pieces (`curve`).
+    Rows are whole numbers in the unit ball; l is the logistic loss or that of Poisson, made of straight pieces, or the
+    loss of softmax, for which theta has coefficients of each class.
 
-    Guarantee   of the ideal minimum, what `calibrated` says for each = `mu_squared` and
-                kappa = log(1 + steepest / ridge); of what is told about where the search ended, Gaussian privacy with
-                mu^2 = `output_mu_squared`, which counts among the sums.
+    Guarantee   of the ideal minimum, what `Calibration` says for the `RowLoss` of these rows, if `mu_squared` is its
+                `slope_mu_squared` and `ridge` at least its ridge; of what is told about where the search ended,
+                Gaussian privacy with mu^2 = `output_mu_squared`, which counts among the sums.
     Theorem     Let b be continuous; the slope that is drawn is b rounded to a public grid, exactly. The gradient of the
-                loss with that slope is at most `tolerance` long where the search ended, in exact arithmetic. The loss
-                is convex with the ridge, so the end is at most `reach` from the ideal minimum, whatever the search
-                did. Given the ideal minimum, the ends of two searches are therefore at most 2 `reach` apart, and
-                Gaussian noise for that distance hides which of them it was. [INS19, KST12]
+                loss with that slope is at most `tolerance` long where the search ended, in exact arithmetic or with
+                what it may be off added to it. The loss is convex with the ridge, so the end is at most `reach` from
+                the ideal minimum, whatever the search did. Given the ideal minimum, the ends of two searches are
+                therefore at most 2 `reach` apart, and Gaussian noise for that distance hides which of them it was.
+                [INS19, KST12]
     Utility     the error of the minimum is that of one noisy gradient over the second derivative; the noise on the
                 end is smaller by orders.
     """

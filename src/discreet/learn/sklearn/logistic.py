@@ -176,7 +176,7 @@ class LogisticRegression(PrivatePredictor, ClassifierMixin, BaseEstimator):
     def _most_slots(self, classes: int) -> int:
         """Return how many rows of a person are worth their price: corners of minima multiply over problems and slots.
 
-        A slot of softmax has as many corners as there are classes; 2^16 of all slots together cost about a sixth.
+        A slot of softmax has as many corners as there are classes; 2^16 of all slots together cost about a quarter.
         """
         if read_method(self.method, _METHODS) == "newton" or classes == 2:
             return SLOTS
