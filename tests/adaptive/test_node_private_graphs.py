@@ -228,6 +228,20 @@ def test_a_graph_is_read_without_asking_who_is_in_it() -> None:
         assert wanted(Graph.of([(0, 1)], nodes=5), cap=1, epsilon=1, relation="replace-one").relation is REPLACE_ONE
 
 
+@pytest.mark.parametrize("names", [5, ("ann", "bob", "cy", "dee", "eve")])
+def test_no_edge_of_a_node_makes_it_refuse(names: Any) -> None:
+    """Whether an answer fails would tell that a node with a loop, a repeated edge or an unknown friend is there."""
+    mechanism = counts(names, 2)
+    one, two, three = (0, 1, 2) if names == 5 else ("ann", "bob", "cy")
+    other = 99 if names == 5 else "zoe"
+    others, odd = [(one, two)], [(three, three), (three, other), (two, three), (three, two), (two, three)]
+    readers: list[Callable[[Any], Any]] = [list, lambda edges: Network(*edges)]
+    for read in readers:
+        assert mechanism.counts(read(others)) == (1,)
+        assert mechanism.counts(read(others + odd)) == (2,)
+        assert mechanism.counts(read([(three, other)])) == mechanism.counts(read([])) == (0,)
+
+
 CALLS: list[Callable[..., Any]] = [adaptive.node_private_edges, adaptive.node_private_degrees]
 
 
@@ -256,7 +270,7 @@ def test_a_count_is_paid_for_nodes_before_it_is_read(call: Callable[..., Any]) -
     assert "for one node" in repr(release)
     assert "not in the ±" in release.to_json()
     with pytest.raises(AnswerFailed):
-        call([(0, 9)], **asked, relation=ADD_REMOVE, session=payer)
+        call([(0, 1, 2)], **asked, relation=ADD_REMOVE, session=payer)
     assert payer.left().epsilon == 0
     assert "δ" in call([(0, 1)], **asked, relation=ADD_REMOVE, delta="1e-6").cost
 

@@ -164,11 +164,12 @@ def graph_of(edges: Edges, nodes: int | tuple[Hashable, ...]) -> Graph:
 def graph_among(edges: Edges, nodes: int | tuple[Hashable, ...]) -> Graph:
     """Read the edges of a graph whose nodes are some of these; who of them is there without an edge is not looked at.
 
-    A graph of networkx that lacks some of these nodes is not refused: which it has is private where nodes are.
+    Loops and edges to other nodes are left out, repeated edges counted once. One node may have brought them, so to
+    refuse them would tell that it is there.
     """
-    if not _is_networkx(edges):
+    if isinstance(edges, Graph):
         return graph_of(edges, nodes)
-    return graph_of(list(_simple(edges).edges()), nodes)
+    return Graph.simplified(list(_simple(edges).edges()) if _is_networkx(edges) else edges, nodes=nodes)
 
 
 def _is_networkx(edges: Any) -> bool:

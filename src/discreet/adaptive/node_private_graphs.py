@@ -58,7 +58,8 @@ def node_private_edges(
     are counted: what the cap leaves out is not in the ±. Without nodes above the cap that is nothing. [DLL16]
 
     Args:
-        graph: The private edges: pairs of nodes, or a networkx graph, of which only the edges are read.
+        graph: The private edges: pairs of nodes, or a networkx graph, of which only the edges are read. Loops, repeated
+            edges and edges to nodes that are not named are left out: they may be somebody's.
         cap: A public number: how many edges of a node count at most.
         epsilon: What a release spends.
         relation: Add-remove if a node comes or goes with its edges; replace-one if it gets any other edges.
@@ -99,7 +100,8 @@ def node_private_degrees(
     Intervals are about these: what the cap leaves out is not in the ±. [DLL16]
 
     Args:
-        graph: The private edges: pairs of nodes, or a networkx graph, of which only the edges are read.
+        graph: The private edges: pairs of nodes, or a networkx graph, of which only the edges are read. Loops, repeated
+            edges and edges to nodes that are not named are left out: they may be somebody's.
         cap: A public number: how many edges of a node count at most.
         epsilon: What a release spends.
         relation: Add-remove if a node comes or goes with its edges; replace-one if it gets any other edges.
