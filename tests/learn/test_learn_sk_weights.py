@@ -339,6 +339,17 @@ def test_weights_of_other_rows_are_refused_also_for_people(many: int, ids: Any) 
         regress(weights=np.ones(many), weight_bounds=(0, 4), unit=ids)
 
 
+@pytest.mark.parametrize("weight", [np.nan, np.inf, 0.5])
+def test_shares_that_are_no_whole_numbers_are_refused(weight: float) -> None:
+    """Clamped, a NaN stays one, and its row would have become as long as 64 bits allow."""
+    design = dp.robust.Design.between([(0, 10)], (-20, 40))
+    noise = dp.mechanisms.GaussianNoise.for_rho(1)
+    records = RegressionColumns([X[:3, 0], Y[:3]], weights=np.full(3, weight))
+    for kind in (dp.robust.RefinedRegression, dp.robust.NoisyStatistics):
+        with pytest.raises(InvalidParameter, match="whole"):
+            kind(design=design, relation=ADD_REMOVE, noise=noise).release(records)
+
+
 def test_mechanisms_without_a_proof_refuse_records_with_weights() -> None:
     design = dp.robust.Design.between([(0, 10)], (-20, 40))
     records = RegressionColumns([X[:, 0], Y], weights=np.full(4000, HALF))

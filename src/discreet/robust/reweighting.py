@@ -175,8 +175,9 @@ def shares_of(records: Records, relation: Relation) -> SharedWeights:
         raise Refused("units with several records are protected under add-remove", way_out='say relation="add-remove"')
     if units is not None and (len(units) != len(records) or (len(records) and int(units.min()) < 0)):
         raise InvalidParameter("there must be the number of a unit, from 0 on, for each record")
-    if weights is not None and len(weights) != len(records):
-        raise InvalidParameter("there must be a weight for each record")
+    if weights is not None and (len(weights) != len(records) or weights.dtype.kind != "i"):
+        # A weight that is no number would be clamped to nothing, and its row not be bounded.
+        raise InvalidParameter("there must be a weight for each record, a whole number")
     # Whoever made them, none is heavier than the heaviest that noise is for.
     return SharedWeights(units, None if weights is None else np.clip(weights, 0, HALF))
 
