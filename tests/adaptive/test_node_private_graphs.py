@@ -228,6 +228,30 @@ def test_a_graph_is_read_without_asking_who_is_in_it() -> None:
         assert wanted(Graph.of([(0, 1)], nodes=5), cap=1, epsilon=1, relation="replace-one").relation is REPLACE_ONE
 
 
+class Ordered(Network):
+    """A graph that has its nodes in the order in which edges brought them, as networkx does."""
+
+    def nodes(self) -> Any:
+        return list(dict.fromkeys(name for edge in self._edges for name in edge))
+
+
+def test_a_graph_in_an_order_that_follows_from_edges_is_refused() -> None:
+    """One node more can turn that order round, and then many edges are kept or not."""
+    rest = [pair for i in range(20) for pair in ((f"a{i}", f"b{i}"), (f"c{i}", f"d{i}"), (f"b{i}", f"c{i}"))]
+    hub = [("v", f"{side}{i}") for side in "bc" for i in range(20)]
+    one, other = (Graph.of(Ordered(*edges)) for edges in (rest, hub + rest))
+    assert len(kept_edges(one, 1)) - len(kept_edges(other, 1)) > 10
+    for call in (adaptive.node_private_edges, adaptive.node_private_degrees):
+        book = ledger("node")
+        for nodes in (None, other.size):
+            with pytest.raises(InvalidParameter, match="public order"):
+                call(other, cap=1, epsilon=1, relation=ADD_REMOVE, nodes=nodes, session=book)
+        assert book.left().epsilon == 1
+    named = ["v", *(f"{side}{i}" for side in "abcd" for i in range(20))]
+    with_v, without = (counts(named, 1).counts(Ordered(*edges)) for edges in (hub + rest, rest))
+    assert 0 <= with_v[0] - without[0] <= 1
+
+
 @pytest.mark.parametrize("names", [5, ("ann", "bob", "cy", "dee", "eve")])
 def test_no_edge_of_a_node_makes_it_refuse(names: Any) -> None:
     """Whether an answer fails would tell that a node with a loop, a repeated edge or an unknown friend is there."""

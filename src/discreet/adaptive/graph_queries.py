@@ -64,6 +64,7 @@ class Graph:
     Args:
         size: The public number of nodes.
         ends: The private edges, one row each, as numbers of nodes, the lower first.
+        public_order: Whether nodes are numbered in a public order; not so if a networkx graph was read.
 
     Raises:
         InvalidParameter: If an edge is a loop, is there twice, or names an unknown node.
@@ -75,6 +76,7 @@ class Graph:
 
     size: int
     ends: NDArray[np.int64] = field(repr=False)  # One row an edge, as numbers of nodes, the lower first.
+    public_order: bool = field(default=True, repr=False)
 
     __repr__ = record
 
@@ -189,7 +191,7 @@ def _from_networkx(graph: Any, nodes: int | tuple[Hashable, ...]) -> Graph:
     same = len(names) == nodes if isinstance(nodes, int) else set(names) == set(nodes)
     if not same:
         raise InvalidParameter("the graph does not have the declared nodes")
-    return Graph(len(names), _numbered(graph.edges(), names))
+    return Graph(len(names), _numbered(graph.edges(), names), public_order=False)
 
 
 def _numbered(edges: Iterable[Any], names: tuple[Hashable, ...]) -> NDArray[np.int64]:

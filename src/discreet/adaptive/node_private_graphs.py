@@ -65,7 +65,7 @@ def node_private_edges(
         relation: Add-remove if a node comes or goes with its edges; replace-one if it gets any other edges.
         delta: The delta that goes with it; Gaussian noise if it is said.
         nodes: All nodes that there may be, in a public order, as a number or by name. Who is among them is public,
-            who has an edge is not; so a networkx graph does not name them.
+            who has an edge is not; so a networkx graph does not name them, nor does a `Graph` that was read from one.
         session: Who pays, for the unit "node"; it is charged before the data is read. Nobody if not said.
 
     Returns:
@@ -233,6 +233,11 @@ class NodePrivateCounts:
 
     def release(self, data: Edges, *, session: Payer | None = None) -> Release[tuple[int, ...]]:
         """Charge, then count with noise."""
+        if isinstance(data, Graph) and not data.public_order:
+            raise InvalidParameter(
+                "this graph was read from networkx, and its nodes are in the order in which that graph has them, which "
+                "may follow from edges: hand over the networkx graph itself, and say nodes=[…] in a public order"
+            )
         what = "degrees of nodes" if self.by_degree else "number of edges"
         size = node_count(self.nodes)
         with paid(session, self, purpose=f"{what}, one node with all its edges protected", unit=self.unit):
