@@ -13,6 +13,7 @@ from sklearn import decomposition
 from sklearn.base import BaseEstimator
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector, make_column_transformer
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
@@ -180,6 +181,15 @@ def test_rows_that_are_drawn_several_times_are_refused(bag: Any, inner: Any) -> 
 def test_rows_that_boosting_draws_several_times_are_refused() -> None:
     with pytest.raises(dp.Refused, match="several times"):
         AdaBoostRegressor(line(), n_estimators=1).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("kind", [dp.learn.sklearn.LogisticRegression, dp.learn.sklearn.BoostedTreesClassifier])
+def test_weights_that_boosting_makes_of_all_rows_are_refused(kind: Any) -> None:
+    """A weight is private to its row. Those of AdaBoost add up to one: a row more makes all others lighter."""
+    inner = kind(epsilon=1, delta=1e-6, bounds=(0, 1), classes=[0, 1], weight_bounds=(0, 1))
+    with pytest.raises(dp.Refused, match="weighs each row"):
+        AdaBoostClassifier(inner, n_estimators=1).fit(X, Y)
+    inner.fit(X, Y, np.full(ROWS, 0.5))
 
 
 def test_rows_that_others_fill_in_or_choose_are_refused() -> None:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
@@ -247,6 +248,12 @@ def refuse_plain_steps() -> None:
                 "bagging and boosting hand over some rows several times",
                 reason="whoever is drawn three times loses three times the epsilon that is reported here",
                 way_out="use bagging with bootstrap=False, which draws every row once at most",
+            )
+        if issubclass(type(owner), AdaBoostClassifier):
+            raise Refused(
+                "boosting of scikit-learn weighs each row by how many there are, and by earlier fits to all of them",
+                reason="one row would move the weights of all others, so the epsilon reported here would not hold",
+                way_out="use BoostedTreesClassifier, which boosts within its epsilon, or weights that rows have by themselves",
             )
         learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
         if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
