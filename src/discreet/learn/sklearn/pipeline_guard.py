@@ -253,7 +253,7 @@ def refuse_plain_steps() -> None:
             raise Refused(
                 "boosting of scikit-learn weighs each row by how many there are, and by earlier fits to all of them",
                 reason="one row would move the weights of all others, so the epsilon reported here would not hold",
-                way_out="use BoostedTreesClassifier, which boosts within its epsilon, or weights of the rows themselves",
+                way_out="use BoostedTreesClassifier, which boosts within its epsilon, or weights that rows bring along",
             )
         learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
         if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
