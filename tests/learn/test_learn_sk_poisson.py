@@ -210,6 +210,15 @@ def test_nothing_is_read_before_it_is_paid_for_and_no_value_is_an_error() -> Non
     assert clone(model).session is purse
 
 
+def test_a_prediction_depends_on_its_row_alone_whatever_numpy_does_to_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search adds up how near predictions are: those of others must not move by a last bit with one row more."""
+    model = PoissonRegressor(**KNOWN).fit(X, Y)
+    exact = np.exp
+    monkeypatch.setattr(np, "exp", lambda values: exact(values) * (1 + 2.0**-52 * (np.arange(len(values)) % 4 == 3)))
+    together = model.predict(X[:9])
+    assert together.tolist() == [model.predict(row[None, :])[0] for row in X[:9]]
+
+
 def test_wide_bounds_cost_little_and_predictions_stay_within_them() -> None:
     model = PoissonRegressor(**KNOWN).fit(X, Y)
     assert model.cap_ < 50

@@ -262,7 +262,9 @@ class PoissonRegressor(PrivatePredictor, RegressorMixin, BaseEstimator):
         values = rows_to_predict(self, X)
         inside: Floats = np.clip(values, *self.frame_.limits.T)
         heights = combined(inside, self.coef_[:, None])[:, 0] + self.intercept_
-        found: Floats = np.clip(np.exp(np.clip(heights, -300.0, 300.0)), *self.target_limits_)
+        # One number at a time: nothing says that numpy's rounds each alike wherever it stands in an array.
+        means = [math.exp(height) for height in np.clip(heights, -300.0, 300.0).tolist()]
+        found: Floats = np.clip(np.array(means, dtype=np.float64), *self.target_limits_)
         return found
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
