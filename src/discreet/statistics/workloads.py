@@ -43,9 +43,10 @@ def workload(
     """Answer many linear queries of the counts of cells in one release, with about the least noise that is possible.
 
     Rows are counted in public cells: the values of a column, or all combinations of the values of several. A query is
-    a weighted sum of these counts. Instead of every query, a few sums are measured from which all answers follow; with
-    Gaussian noise the strategy is within a few per cent of the best one, with Laplace noise it is the best predicted
-    of several, and never worse than noise on each query.
+    a weighted sum of these counts. Instead of every query, a few sums are measured from which all answers follow. With
+    Gaussian noise the strategy is within a few per cent of the best one, but for products of several columns under
+    replace-one. With Laplace noise it is the best predicted of several, and never worse than noise on each query if
+    the weights of a matrix are small whole multiples of one number, and its queries 4,096 at most.
 
     Queries are said as
 
