@@ -247,6 +247,8 @@ def test_a_graph_in_an_order_that_follows_from_edges_is_refused() -> None:
             with pytest.raises(InvalidParameter, match="public order"):
                 call(other, cap=1, epsilon=1, relation=ADD_REMOVE, nodes=nodes, session=book)
         assert book.left().epsilon == 1
+    with pytest.raises(InvalidParameter, match="public_order"):
+        Graph(2, other.ends[:0], public_order="no")  # type: ignore[arg-type]
     named = ["v", *(f"{side}{i}" for side in "abcd" for i in range(20))]
     with_v, without = (counts(named, 1).counts(Ordered(*edges)) for edges in (hub + rest, rest))
     assert 0 <= with_v[0] - without[0] <= 1

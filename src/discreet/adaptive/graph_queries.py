@@ -18,7 +18,7 @@ from discreet.errors import InvalidParameter
 from discreet.exact import integer, positive_integer
 from discreet.formatting import record
 from discreet.mechanisms.grid import Grid
-from discreet.mechanisms.parameters import settle
+from discreet.mechanisms.parameters import read_flag, settle
 from discreet.privacy.relation import Relation
 
 if TYPE_CHECKING:
@@ -91,7 +91,8 @@ class Graph:
         keys = np.unique(sides.min(axis=1) * size + sides.max(axis=1))
         if keys.size != len(sides):
             raise InvalidParameter("an edge is there twice: name each once, or read by Graph.simplified")
-        settle(self, size=size, ends=np.column_stack([keys // size, keys % size]))
+        public = read_flag(self.public_order, name="public_order")
+        settle(self, size=size, ends=np.column_stack([keys // size, keys % size]), public_order=public)
 
     @classmethod
     def of(cls, edges: Edges, *, nodes: Nodes | None = None) -> Graph:
