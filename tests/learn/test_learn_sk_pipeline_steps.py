@@ -41,6 +41,7 @@ from sklearn.preprocessing import (
     scale,
 )
 from sklearn.preprocessing import StandardScaler as PlainScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
 
 import discreet as dp
 from discreet.errors import Refused
@@ -198,6 +199,14 @@ def test_rows_that_others_fill_in_or_choose_are_refused() -> None:
         RANSACRegressor(line(), min_samples=50).fit(X, X[:, 0])
     with pytest.raises(dp.Refused, match="fitted on the rows"):
         IterativeImputer(line()).fit(np.where(X < 0.1, np.nan, X))
+
+
+def test_rows_that_are_taken_before_others_are_refused() -> None:
+    """The ten that are surest are ten of all rows; whether a row is sure enough, it tells alone."""
+    some = np.where(np.arange(ROWS) < 200, Y, -1)
+    with pytest.raises(dp.Refused, match="fitted on the rows"):
+        SelfTrainingClassifier(bayes(None), criterion="k_best", max_iter=1).fit(X, some)
+    SelfTrainingClassifier(bayes(None), criterion="threshold", max_iter=1).fit(X, some)
 
 
 @pytest.mark.parametrize("made", LEARNING)

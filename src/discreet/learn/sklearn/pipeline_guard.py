@@ -30,6 +30,7 @@ from sklearn.preprocessing import (
     OrdinalEncoder,
     PolynomialFeatures,
 )
+from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from discreet.errors import InvalidParameter, Refused
@@ -255,13 +256,18 @@ def refuse_plain_steps() -> None:
                 reason="one row would move the weights of all others, so the epsilon reported here would not hold",
                 way_out="use BoostedTreesClassifier, which boosts within its epsilon, or weights that rows bring along",
             )
-        learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING)
+        learns = name.startswith(_FILLING) or issubclass(type(owner), _LEARNING) or _ranks_rows(owner)
         if learns or (_is_composed(owner) and learns_before_private(owner, at_work=True)):
             raise Refused(
                 f"a step before this estimator is fitted on the rows, and is not private{_named(owner, False)}",
                 reason="one row would move all others after it, so the epsilon that is reported here would not hold",
                 way_out=_WAY_OUT.format(""),
             )
+
+
+def _ranks_rows(owner: Any) -> bool:
+    """Tell whether rows are taken that are predicted surest of all: one row more pushes out another."""
+    return issubclass(type(owner), SelfTrainingClassifier) and owner.criterion != "threshold"
 
 
 def refuse_moved_columns(estimator: Any) -> None:
