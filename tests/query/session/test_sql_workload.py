@@ -237,3 +237,18 @@ def test_reals_beyond_all_constants_are_counted_however_large_they_are(monkeypat
         queries = [f"SELECT COUNT(*) FROM files WHERE size {one} 1e17" for one in (">=", "<=", "<>")]
         matrix, counts = counts_of(session, queries, monkeypatch)
         assert (matrix @ counts).tolist() == [3, 6, 5]
+
+
+def test_work_of_one_row_is_bounded_over_all_questions_together() -> None:
+    """One condition is allowed; two hundred would take long only if somebody smokes, which a failure would tell."""
+    text = "CASE WHEN smokes THEN 'ab' ELSE '' END"
+    for place in range(20):
+        text = f"REPLACE({text}, '{'ab'[place % 2]}', '{'ba'[place % 2] * 100}')"
+    question = f"SELECT COUNT(*) FROM people WHERE LENGTH({text}) > 5"
+    with opened(rows()) as session:
+        assert len(sql_workload._asked(session, [question]).conditions) == 1
+        with pytest.raises(Refused, match="one row could make"):
+            dp.query.workload(session, [question] * 200, rho=1)
+        assert [entry for entry in session.history() if entry.kind == "charge"] == []
+        compared = [f"SELECT COUNT(*) FROM people WHERE note = '{name}'" for name in range(1000)]
+        assert len(sql_workload._asked(session, compared).conditions) == 1000

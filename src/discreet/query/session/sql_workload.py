@@ -36,6 +36,7 @@ from discreet.query.ast import (
     Filter,
     Literal,
     Operator,
+    Query,
     ReleasedMeasure,
     Source,
     Statistic,
@@ -48,6 +49,7 @@ from discreet.query.functions.constants import literal
 from discreet.query.functions.expressions import apply, evaluate, literal_value, when
 from discreet.query.parse.privacy_options import PrivacyOptions
 from discreet.query.parse.select import read
+from discreet.query.plan.contribution_limits import check_work
 from discreet.query.plan.draft import Spend
 from discreet.query.session.executor import check_price
 from discreet.query.session.session import Session
@@ -187,7 +189,10 @@ def _asked(session: Session, queries: list[str]) -> _CountedTable:
             "the questions of a workload are of one table",
             way_out="ask for one workload a table, or with session.sql and session.batch",
         )
-    return _same_fields(read_all)
+    counted = _same_fields(read_all)
+    together = Filter(counted.table, _marked(counted, [1] * len(counted.conditions)))
+    check_work(Query(source=together, keys=(), measures=(), outputs=()), session.catalogue)
+    return counted
 
 
 def _condition(session: Session, query: str, number: int) -> tuple[Table, Expression]:
@@ -403,9 +408,7 @@ def _stage(asked: _CountedTable, truths: Truths) -> Stage:
             break
     else:  # Of 2^40 marks, so many do not collide by chance.
         raise Refused("the conditions of this workload cannot be told apart")
-    none = literal(0)
-    parts = [when([(one, literal(mark))], none) for one, mark in zip(asked.conditions, marks, strict=True)]
-    key = StageKey(expression=_added(parts), domain=tuple(codes))
+    key = StageKey(expression=_marked(asked, marks), domain=tuple(codes))
     return Stage(
         source=asked.table,
         unit=asked.table.unit,
@@ -419,6 +422,12 @@ def _stage(asked: _CountedTable, truths: Truths) -> Stage:
 def _mark(attempt: int, place: int) -> int:
     """Return a public number of 40 bits: sums of a thousand of them are below 2^50, and no two cells have the same."""
     return int.from_bytes(hashlib.sha256(f"{attempt} {place}".encode()).digest()[:5], "big") + 1
+
+
+def _marked(asked: _CountedTable, marks: Sequence[int]) -> Expression:
+    """Return the sum of the marks of the conditions that hold for a row."""
+    none = literal(0)
+    return _added([when([(one, literal(mark))], none) for one, mark in zip(asked.conditions, marks, strict=True)])
 
 
 def _added(parts: Sequence[Expression]) -> Expression:
