@@ -387,6 +387,15 @@ def test_an_odd_row_of_one_column_leaves_the_others_alone(make: Callable[[Any], 
     assert usual.tolist() == changed.tolist() == nearest_floats(large).tolist()
 
 
+@pytest.mark.parametrize("odd", [None, "X", 2**70, Decimal("Infinity"), object()])
+def test_an_odd_row_of_its_own_column_leaves_the_others_alone(odd: Any) -> None:
+    """As objects, infinite numbers were read as large ones: with somebody's text all of them became others."""
+    floats = [math.inf, -math.inf, -0.0, 5e-324, 0.1, math.nan]
+    usual = number_rows(pd.DataFrame({"a": floats}))
+    changed = number_rows(pd.DataFrame({"a": pd.Series([*floats, odd], dtype=object)}))[:-1]
+    assert usual.tobytes() == changed.tobytes()
+
+
 # A wrong rule, where it is planted, and the kind of column that shows it.
 MUTANTS: dict[str, tuple[Any, str, Callable[..., Any], str, str]] = {
     "texts unchecked": (arrow, "safe_texts", lambda chunk: [chunk], "texts", "not UTF-8"),

@@ -70,6 +70,7 @@ def test_gaps_are_filled_by_what_is_declared() -> None:
     rows = np.array([[np.nan, 1.0], [7.0, -np.inf]])
     table = pd.DataFrame({"a": ["x", "7"], "b": [1.0, None]})
     assert Imputer(3).fit_transform(rows).tolist() == [[3, 1], [7, 3]]
+    assert Imputer(3).fit_transform(rows.astype(object)).tolist() == [[3, 1], [7, 3]]
     assert Imputer([3, 4]).fit_transform(rows).tolist() == [[3, 1], [7, 4]]
     assert Imputer(bounds=(0, 10)).fit_transform(rows).tolist() == [[5, 1], [7, 5]]
     mixed = Imputer({"b": 9}, bounds={"a": (0, 10), "b": (0, 1)}, add_indicator=True).fit(table)

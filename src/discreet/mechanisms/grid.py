@@ -286,6 +286,9 @@ def nearest_floats(data: Any) -> NDArray[np.float64]:
 
 def nearest_float(value: object) -> float:
     """Return the float that is nearest to a datum, NaN where it is no number."""
+    if isinstance(value, (float, np.floating)) or (isinstance(value, Decimal) and not value.is_nan()):
+        # Infinite ones stay so, as in a column of floats: a text in one row turns that into one of objects.
+        return float(value)
     number = exact_number(value)
     if number is None:
         return math.nan
