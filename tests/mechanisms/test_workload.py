@@ -576,6 +576,21 @@ def test_a_strategy_of_anything_but_small_whole_numbers_is_refused(rows: Any) ->
         StrategyFactor.of(rows)
 
 
+def test_a_factor_cannot_be_made_past_what_reads_its_weights() -> None:
+    """Weights of 1.9 would have the norm 1, and a matrix that is called a total none of its differences."""
+    odd: list[tuple[str, int, Any]] = [
+        ("matrix", 2, np.array([[1.9, 0], [0, 1.9]])),
+        ("matrix", 1, np.array([[1 << 32]])),
+        ("matrix", 3, np.eye(2, dtype=np.int64)),
+        ("total", 2, np.eye(2, dtype=np.int64)),
+        ("matrix", 2, None),
+    ]
+    for name, size, matrix in odd:
+        with pytest.raises(InvalidParameter):
+            StrategyFactor(name, size, matrix)
+    assert StrategyFactor("matrix", 2, np.array([[2, 1]], np.int32)).squared_l2() == 4
+
+
 def test_strategies_that_do_not_fit_are_refused() -> None:
     shared: dict[str, Any] = {"cells": (("a", "b"),), "relation": ADD_REMOVE, "noise": noise_of("pure")}
     with pytest.raises(InvalidParameter, match="sizes"):

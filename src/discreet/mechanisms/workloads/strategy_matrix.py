@@ -45,17 +45,18 @@ class StrategyFactor:
     size: int
     matrix: Integers | None = field(default=None, repr=False)
 
+    def __post_init__(self) -> None:
+        if self.matrix is not None:
+            settle(self, matrix=_read_weights(self.matrix))
+        fits = self.name in ("identity", "total") if self.matrix is None else self.name == "matrix"
+        if not fits or (self.matrix is not None and self.matrix.shape[1] != self.size):
+            raise InvalidParameter("a factor of a strategy is identity, total, or a matrix with one column a cell")
+
     @classmethod
     def of(cls, rows: Any) -> StrategyFactor:
         """Read a matrix of whole numbers; what is none is refused."""
         matrix = np.asarray(rows)
-        if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "iu":
-            raise InvalidParameter("a strategy is a matrix of whole numbers, one column a cell")
-        whole = matrix.astype(np.int64)
-        if int(np.abs(whole).max()) >= 1 << 31 or float(np.sum(whole.astype(np.float64) ** 2, axis=0).max()) >= _EXACT:
-            raise InvalidParameter("the weights of a strategy are too large to be squared and added up exactly")
-        whole.setflags(write=False)
-        return cls("matrix", whole.shape[1], whole)
+        return cls("matrix", matrix.shape[1] if matrix.ndim == 2 else 0, matrix)
 
     @property
     def rows(self) -> int:
@@ -127,6 +128,17 @@ class StrategyFactor:
         if self.matrix is None or inverse is None:
             return np.moveaxis(np.repeat(moved / self.size, self.size, axis=0), 0, axis)
         return np.moveaxis(np.tensordot(inverse, moved, axes=1), 0, axis)
+
+
+def _read_weights(matrix: NDArray[Any]) -> Integers:
+    """Return whole weights whose norms are exact; norms of anything else would be rounded, and the noise too small."""
+    if matrix.ndim != 2 or not matrix.size or matrix.dtype.kind not in "iu":
+        raise InvalidParameter("a strategy is a matrix of whole numbers, one column a cell")
+    whole = matrix.astype(np.int64)
+    if int(np.abs(whole).max()) >= 1 << 31 or float(np.sum(whole.astype(np.float64) ** 2, axis=0).max()) >= _EXACT:
+        raise InvalidParameter("the weights of a strategy are too large to be squared and added up exactly")
+    whole.setflags(write=False)
+    return whole
 
 
 @lru_cache(8)
