@@ -6,6 +6,7 @@ first answer and the demo run from it in an environment of its own, where this r
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -88,7 +89,9 @@ def _compare(wheel: Path, source: Path, folder: Path) -> None:
 
 
 def _run(words: list[str], folder: Path) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    # What PYTHONPATH names would count as installed, and be gone where it is not looked at.
+    plain = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    done = subprocess.run(words, cwd=folder, env=plain, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(words[:6])} … failed:\n{done.stdout}{done.stderr}")
 

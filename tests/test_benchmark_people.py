@@ -216,4 +216,5 @@ class TestPeopleRegression:
         assert {name for name, topic in TOPICS.items() if topic.counts_runs} == {
             "people_regression",
             "quantiles_at_once",
+            "synth_tables",
         }

@@ -24,6 +24,7 @@ DRAWN: dict[str, Any] = {
     "tradeoff": lambda: plots.tradeoff(CURVE, title=HOSTILE),
     "accuracy": lambda: plots.accuracy(CURVE, unit=HOSTILE),
     "shifts": lambda: plots.shifts(CURVE, what=HOSTILE),
+    "neighbours": lambda: plots.neighbours(CURVE, across=HOSTILE, title=HOSTILE),
     "lines": lambda: plots.lines(CURVE, across=HOSTILE, up=HOSTILE),
     "boxes": lambda: plots.boxes([HOSTILE], [[1, 2, 3, 4, 5]], across=HOSTILE, title=HOSTILE),
     "error_bars": lambda: plots.error_bars(*ROWS, across=HOSTILE, title=HOSTILE),
